@@ -20,6 +20,7 @@ from gsum_assets.corpus.borders import border_ranks
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_resources.text.speech import label_spans
 
 _WORD = re.compile(r"[^ \t\n\r]+")  # the tokenizer drops other blanks, or what is between them
 _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops none of these
@@ -137,7 +138,7 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
     if settings.chunker == "lines":
         units = _lines(pieces, settings.max_tokens)
     else:
-        units = _words(pieces, 0, pieces.n, settings.max_tokens)
+        units = _words(pieces, 0, pieces.n, settings.max_tokens, label_spans(pieces.text))
     before = np.concatenate([[0], np.cumsum(units.sizes)])
 
     def overlap(end: int) -> int:
@@ -205,11 +206,19 @@ def _pack(
     return windows
 
 
-def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
-    """Return the words among pieces `first` to `end`; overlong words are split into pieces."""
+def _words(
+    pieces: Pieces, first: int, end: int, max_tokens: int, labels: Sequence[tuple[int, int]]
+) -> _Units:
+    """Return the words among pieces `first` to `end`; overlong words are split into pieces.
+
+    The label of a speaker is one word, so that no chunk begins with "C:" of "Postdoc C:".
+    """
     starts = first + np.flatnonzero(pieces.begins_word[first:end])
     # `begins_word` may be false at the start of a line
     starts = np.union1d([first], starts).astype(int)
+    bounds = np.searchsorted(pieces.starts[starts], np.array(labels, int).reshape(-1, 2))
+    inside = [np.arange(begin + 1, after) for begin, after in bounds]
+    starts = np.delete(starts, np.concatenate(inside or [[]]).astype(int))
     sizes = np.diff(np.append(starts, end))
     too_long = [
         starts[i] + np.flatnonzero(pieces.separable[starts[i] : starts[i] + sizes[i]])
@@ -224,6 +233,7 @@ def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
 def _lines(pieces: Pieces, max_tokens: int) -> _Units:
     """Return the lines that are not blank; overlong lines are split into words."""
     text, line_units = pieces.text, []
+    labels = label_spans(text)
     after_blank = False
     for match in re.finditer(r"[^\n]*\n|[^\n]+$", text):
         if match[0].isspace():
@@ -232,7 +242,7 @@ def _lines(pieces: Pieces, max_tokens: int) -> _Units:
         start, end = match.span()
         first, last = np.searchsorted(pieces.starts, [start, end])
         if last - first > max_tokens:
-            words = _words(pieces, int(first), int(last), max_tokens)
+            words = _words(pieces, int(first), int(last), max_tokens, labels)
             starts, sizes = np.append(start, words.starts[1:]), words.sizes
         else:
             starts, sizes = np.array([start]), np.array([last - first])

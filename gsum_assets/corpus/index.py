@@ -153,7 +153,7 @@ CORPUS = (
         {"chunks": "The passages that are retrieved and read, with their position in the text."},
         ("documents", "corpus_settings"),
         pool=None,
-        code_version="2",
+        code_version="3",
         checks={"chunks": [COVER_DOCUMENTS]},
     ),
     Step(

@@ -110,6 +110,12 @@ def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(names).union(*(labels for labels in others if not names.isdisjoint(labels)))
 
 
+def label_spans(text: str) -> list[tuple[int, int]]:
+    """Return the first character of each speaker's label in a text, and that of what follows it."""
+    labels = speaker_labels([text])
+    return [match.span() for match in _LABEL.finditer(text) if match[1] in labels]
+
+
 def names_speaker(text: str) -> bool:
     """Return whether a line of a text begins with "Name:"."""
     return any(_name_like(match[1]) for match in _LABEL.finditer(text))
@@ -134,13 +140,11 @@ def turns(text: str, labels: frozenset[str]) -> list[Turn]:
 
     Neither have those after a blank line, in a heading or an item of a list, up to the next label,
     and those after "– ": summaries show such sentences this way (`rendering.py`), and are used as
-    passages. A passage may begin inside a label ("C: I think" of "Postdoc C: I think"): the label
-    is completed if only one speaker matches.
+    passages. A passage may end inside a label, which is then left out; none begins inside one.
     """
     if not labels:
         return [Turn("", text.strip())] if text.strip() else []
-    speaker, text = _cut_label(text, labels)
-    parts = [(speaker, "")]
+    parts = [("", "")]
     for line in text.splitlines():
         match = _LABEL.match(line)
         if match and match[1] in labels:
@@ -174,16 +178,6 @@ def turn_spans(text: str, labels: frozenset[str]) -> list[tuple[str, int, int]]:
         else:
             spans[-1] = (spans[-1][0], spans[-1][1], end)
     return [span for span in spans if text[span[1] : span[2]].strip()]
-
-
-def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
-    """Return the speaker whose label is cut by the beginning of a text, and the text after it."""
-    cut = re.match(r"[^\n:]{0,40}:[ \t]", text)
-    tail = cut[0].rstrip(": \t") if cut else ""
-    whole = [label for label in labels if label.endswith(tail)]
-    if not cut or tail in labels or not whole:
-        return "", text
-    return whole[0] if len(whole) == 1 else "", text[cut.end() :]
 
 
 def is_spoken(text: str, share: float = 0.01) -> bool:

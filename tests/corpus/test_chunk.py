@@ -4,6 +4,7 @@ import unicodedata
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.word_pieces import word_pieces
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.speech import label_spans
 from tests.smollm import smollm_tokenizer
 
 TOKENIZER = default_tokenizer()
@@ -293,3 +295,18 @@ def test_plain_words_are_never_cut(words, max_tokens, overlap):
         assert _count(text[other.start : one.end]) <= overlap
         following = text[one.end :].split()[0]
         assert one.n_tokens + _count(following) > max_tokens  # each chunk is as full as can be
+
+
+@pytest.mark.parametrize("chunker", ["tokens", "lines"])
+@pytest.mark.parametrize("borders", ["content", "length"])
+def test_no_chunk_begins_or_ends_inside_a_speakers_label(chunker: str, borders: str) -> None:
+    speakers = ["Postdoc C", "Grad C", "Dr. Ann van der Lee (Hull)"]
+    said = [f"{speakers[n % 3]}: {'so we went on and on ' * (n % 7)}ok." for n in range(200)]
+    text = "\n".join(said)
+    labels = label_spans(text)
+    assert len(labels) == 200
+    for size in range(20, 60, 5):
+        sizes = {"max_tokens": size, "overlap_tokens": size // 2}
+        chunks = _cut(text, chunker=chunker, borders=borders, **sizes)
+        ends = np.array([end for chunk in chunks for end in (chunk.start, chunk.end)])
+        assert not any(((start < ends) & (ends < after - 1)).any() for start, after in labels)

@@ -97,13 +97,6 @@ def test_words_before_the_first_label_have_no_speaker():
     assert turns("and so it ended.\nAnn: Yes.", labels)[0] == Turn("", "and so it ended.")
 
 
-def test_truncated_first_label_is_completed_if_unambiguous():
-    labels = frozenset(["Grad C", "Postdoc A"])
-    assert turns("C: I agree.", labels) == [Turn("Grad C", "I agree.")]
-    ambiguous = frozenset(["Grad C", "Postdoc C"])
-    assert turns("C: I agree.", ambiguous) == [Turn("", "I agree.")]
-
-
 def test_truncated_last_label_is_dropped():
     assert turns("Ann: Yes.\nProject Man", frozenset(["Ann", "Project Manager"])) == [
         Turn("Ann", "Yes.")
