@@ -25,14 +25,19 @@ Embed = Callable[[Sequence[str]], np.ndarray]
 
 def claims_of(answer: str, embed: Embed) -> list[str]:
     """Return the sentences of an answer that say what no earlier one says, without speakers."""
-    sentences = [s.text for s in read_sentences([answer]) if is_statement(s)]
-    sentences = [text for text in sentences if len(content_stems(text)) >= LEAST_STEMS]
+    sentences = stated(answer)
     chosen: list[int] = []
     vectors = embed(sentences) if sentences else np.zeros((0, 1))
     for i, vector in enumerate(vectors):
         if all(vector @ vectors[j] < SAME_CLAIM for j in chosen):
             chosen.append(i)
     return [sentences[i] for i in chosen]
+
+
+def stated(answer: str) -> list[str]:
+    """Return the sentences of an answer that claim something, repetitions included."""
+    sentences = (s.text for s in read_sentences([answer]) if is_statement(s))
+    return [text for text in sentences if len(content_stems(text)) >= LEAST_STEMS]
 
 
 def claim_metrics(claims: Sequence[str], answer: str) -> Iterator[tuple[str, float]]:

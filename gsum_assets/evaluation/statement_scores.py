@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.assertions import assertions_met
-from gsum_assets.evaluation.claims import claim_metrics, claims_of
+from gsum_assets.evaluation.claims import claim_metrics, claims_of, stated
 from gsum_assets.evaluation.support import Support
 
 
@@ -32,11 +32,13 @@ def statement_rows(
     answers: dict[str, list[str]] = defaultdict(list)
     for row in summaries.select(["query_id", "text"]).to_pylist():
         answers[row["query_id"]].append(row["text"])
-    for query_id in queries["query_id"].to_pylist():
-        for answer in answers.get(query_id, [""]):
-            if query_id in assertions:
-                met = assertions_met(assertions[query_id], answer, support)
-                yield query_id, "assertions_met", met
-            if with_claims:
-                for metric, value in claim_metrics(claims_of(answer, support.embed), answer):
-                    yield query_id, metric, value
+    given = [(i, text) for i in queries["query_id"].to_pylist() for text in answers.get(i, [""])]
+    support.embed_pairs((a, [text]) for i, text in given for a in assertions.get(i, ()))
+    if with_claims:
+        support.embed([sentence for _, text in given for sentence in stated(text)])
+    for query_id, answer in given:
+        if query_id in assertions:
+            yield query_id, "assertions_met", assertions_met(assertions[query_id], answer, support)
+        if with_claims:
+            for metric, value in claim_metrics(claims_of(answer, support.embed), answer):
+                yield query_id, metric, value

@@ -6,7 +6,7 @@ cosine of the best run.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,13 +54,7 @@ class Support:
         The support, 0 to 2; the index of the text, and the characters of the run in it. Texts
         without words support nothing.
         """
-        stems = frozenset(content_stems(sentence))
-        shares = [
-            (len(stems & run.stems) / max(1, len(stems)), i, run)
-            for i, text in enumerate(texts)
-            for run in runs_of(text)
-        ]
-        best = sorted(shares, key=lambda item: -item[0])[:_N_EMBEDDED]
+        best = _likeliest(sentence, texts)
         if not best:
             return 0.0, 0, (0, 0)
         vectors = self.embed([sentence, *(run.text for *_, run in best)])
@@ -71,6 +65,16 @@ class Support:
         value, i, run = max(supports, key=lambda item: item[0])
         return value, i, run.span
 
+    def embed_pairs(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """Embed at once what `of` compares for each pair of a sentence and texts."""
+        self.embed(
+            [
+                text
+                for sentence, texts in pairs
+                for text in (sentence, *(run.text for *_, run in _likeliest(sentence, texts)))
+            ]
+        )
+
     def suffices(self, value: float) -> bool:
         """Return whether a support is that of a passage from which a sentence was written."""
         return value >= _LEAST
@@ -80,7 +84,18 @@ class Support:
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
             self._vectors |= dict(zip(new, self._embedder().embed(new), strict=True))
-        return np.stack([self._vectors[text] for text in texts])
+        return np.stack([self._vectors[text] for text in texts]) if texts else np.zeros((0, 1))
+
+
+def _likeliest(sentence: str, texts: Sequence[str]) -> list[tuple[float, int, Run]]:
+    """Return the runs of texts that share most words with a sentence: share, text and run."""
+    stems = frozenset(content_stems(sentence))
+    shares = [
+        (len(stems & run.stems) / max(1, len(stems)), i, run)
+        for i, text in enumerate(texts)
+        for run in runs_of(text)
+    ]
+    return sorted(shares, key=lambda item: -item[0])[:_N_EMBEDDED]
 
 
 @lru_cache(maxsize=2**10)

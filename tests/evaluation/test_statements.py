@@ -1,5 +1,7 @@
 """Assertions met and claims, against cases that are plain to a reader."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,7 +19,7 @@ class SharedWords:
 
     identity, dimension = "words", 512
 
-    def embed(self, texts: list[str]) -> np.ndarray:
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
         rows = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in text.lower().replace(".", " ").split():
