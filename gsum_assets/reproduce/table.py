@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset, PublishedTable
@@ -15,6 +16,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 
 NONE = "–"
 _WIN = "win:"
+_OF_MEANS = "F1@"
 Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Scores from 0 to 1 by method of the preset, metric and question."""
 Wins = Mapping[tuple[str, str], tuple[float, float, float]]
@@ -91,7 +93,12 @@ def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
     if metric.startswith(_WIN):
         rate = wins.get((method, metric.removeprefix(_WIN)))
         return NONE if rate is None else _with_interval(*rate)
-    values = list(scores.get(method, {}).get(metric, {}).values())
+    of_method = scores.get(method, {})
+    if metric.startswith(_OF_MEANS):
+        k = metric.removeprefix(_OF_MEANS)
+        means = [np.mean(list(of_method.get(f"{m}@{k}", {}).values() or [0.0])) for m in "pr"]
+        return f"{100 * harmonic_mean(*means):.1f}" if any(means) else NONE
+    values = list(of_method.get(metric, {}).values())
     if not values:
         return NONE
     ((low, high),) = intervals(np.array(values)).tolist()

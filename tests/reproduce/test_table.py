@@ -66,3 +66,12 @@ def test_a_table_without_the_headline_has_no_difference() -> None:
     preset = PRESET.model_copy(update={"tables": [table]})
     (shown,) = side_by_side(preset, {"bm25": {"rouge1": VALUES}}, {})
     assert shown.rows[0][6:] == [NONE, NONE]
+
+
+def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
+    rows = {"BM25": ["bm25", 21.46]}
+    table = PRESET.tables[0].model_copy(update={"rows": rows, "metrics": ["F1@1"]})
+    preset = PRESET.model_copy(update={"tables": [table]})
+    scores = {"bm25": {"p@1": {"a": 1.0, "b": 0.0}, "r@1": {"a": 0.5, "b": 0.0}}}
+    (shown,) = side_by_side(preset, scores, {})
+    assert shown.rows[0][2:4] == ["21.5", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
