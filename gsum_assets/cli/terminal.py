@@ -235,7 +235,12 @@ def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]])
         grid.add_column(name, justify="right" if number > 1 else "left")
     for row in rows:
         grid.add_row(*row)
-    _screen().print(grid)
+    screen = _screen()
+    if not screen.is_terminal:  # a file or a pipe has no width
+        screen.width = max(
+            screen.width, grid.__rich_measure__(screen, screen.options.update(width=400)).maximum
+        )
+    screen.print(grid)
 
 
 def print_next(pipeline: Pipeline, corpus: str) -> None:

@@ -29,8 +29,8 @@ class PublishedTable(SettingsTable):
     name: str = Field(description="where the paper has it")
     metrics: list[str] = Field(
         min_length=1,
-        description="columns, as in the table scores; 'win:overall' is the win rate of the "
-        "headline's method against that of the row, as in the table win_rates",
+        description="columns, as in the table scores; 'F1@3': F1 of the means of p@3 and r@3; "
+        "'win:overall': win rate of the headline's method against that of the row",
     )
     rows: dict[str, list[str | float]] = Field(
         description="by the paper's name of a row: the method here, '' for none, then the figures "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset, PublishedTable
@@ -15,6 +16,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 
 NONE = "–"
 _WIN = "win:"
+_OF_MEANS = "F1@"
 Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Scores from 0 to 1 by method of the preset, metric and question."""
 Wins = Mapping[tuple[str, str], tuple[float, float, float]]
@@ -63,15 +65,15 @@ def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideByS
     """Yield each published table beside ours, in percent.
 
     The last two columns are the headline's method minus the row in the first metric: as published,
-    and ours over the questions that both have.
+    and ours over the questions that both have, with Student's interval of the differences.
     """
     for table in preset.tables:
         header = ["row", "method"]
         for metric in table.metrics:
-            header += [f"{metric} paper", "ours"]
+            header += [f"{metric}, paper", "ours"]
         is_compared = not table.metrics[0].startswith(_WIN)
         if is_compared:
-            header += ["headline − row", "ours"]
+            header += [f"{preset.headline} − row", "ours"]
         rows = []
         for row, method in table.methods.items():
             cells = [row, method or NONE]
@@ -82,7 +84,8 @@ def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideByS
             rows.append(cells)
         n = max((len(of) for by in scores.values() for of in by.values()), default=0)
         title = (
-            f"{preset.paper}, {table.name}: percent, ours over {n:,} questions with 95% intervals"
+            f"{preset.paper}, {table.name}: percent, ours over {n:,} questions, ± half the 95% "
+            "interval"
         )
         yield SideBySide(title, header, rows)
 
@@ -91,7 +94,12 @@ def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
     if metric.startswith(_WIN):
         rate = wins.get((method, metric.removeprefix(_WIN)))
         return NONE if rate is None else _with_interval(*rate)
-    values = list(scores.get(method, {}).get(metric, {}).values())
+    of_method = scores.get(method, {})
+    if metric.startswith(_OF_MEANS):
+        k = metric.removeprefix(_OF_MEANS)
+        means = [np.mean(list(of_method.get(f"{m}@{k}", {}).values() or [0.0])) for m in "pr"]
+        return f"{100 * harmonic_mean(*means):.1f}" if any(means) else NONE
+    values = list(of_method.get(metric, {}).values())
     if not values:
         return NONE
     ((low, high),) = intervals(np.array(values)).tolist()
@@ -120,6 +128,6 @@ def _number(value: float | None) -> str:
 
 
 def _with_interval(mean: float, low: float, high: float, sign: str = "") -> str:
-    """Return shares as percent, `19.0 [18.1, 19.9]`."""
-    ends = (f"{100 * end:{sign}.1f}" if np.isfinite(end) else NONE for end in (low, high))
-    return f"{100 * mean:{sign}.1f} [{', '.join(ends)}]"
+    """Return shares as percent with half the interval, `19.0 ±0.9`."""
+    half = (high - low) / 2
+    return f"{100 * mean:{sign}.1f} ±{f'{100 * half:.1f}' if np.isfinite(half) else NONE}"

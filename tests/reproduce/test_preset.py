@@ -26,7 +26,7 @@ metrics = ["rouge1", "rouge2"]
 
 
 @pytest.mark.parametrize("name", presets.names())
-def test_shipped_preset_names_methods_metrics_and_settings_that_exist(name: str) -> None:
+def test_shipped_preset_names_methods_and_settings_that_exist(name: str) -> None:
     preset = presets.load(name)
     for table, values in preset.corpus.items():
         if table in SETTINGS_TABLES:

@@ -40,22 +40,22 @@ def test_published_and_ours_stand_side_by_side() -> None:
     }
     first, second = side_by_side(PRESET, scores, {("bm25", "overall"): (0.6, 0.5, 0.7)})
     assert first.header[2:] == [
-        "rouge1 paper",
+        "rouge1, paper",
         "ours",
-        "rouge2 paper",
+        "rouge2, paper",
         "ours",
-        "headline − row",
+        "gor − row",
         "ours",
     ]
     rows = {row[0]: row[1:] for row in first.rows}
     assert rows["BM25"][:2] == ["bm25", "32.0"]
-    assert re.fullmatch(r"29\.5 \[2\d\.\d, 3\d\.\d\]", rows["BM25"][2])
-    assert rows["BM25"][5:] == ["+2.5", "+5.0 [+5.0, +5.0]"]  # over the questions of both
+    assert re.fullmatch(r"29\.5 ±[23]\.\d", rows["BM25"][2])
+    assert rows["BM25"][5:] == ["+2.5", "+5.0 ±0.0"]  # over the questions of both
     assert rows["DPR"][2:] == [NONE, "6.7", NONE, "+3.5", NONE]
     assert rows["Gemma"] == [NONE, "33.5", NONE, NONE, NONE, "+1.0", NONE]
     assert rows["GoR"][5:] == ["", ""]
     assert [list(row) for row in second.rows] == [
-        ["BM25", "bm25", "61.3", "60.0 [50.0, 70.0]"],
+        ["BM25", "bm25", "61.3", "60.0 ±10.0"],
         ["TF-IDF", "tfidf", "59.4", NONE],
     ]
 
@@ -66,3 +66,12 @@ def test_a_table_without_the_headline_has_no_difference() -> None:
     preset = PRESET.model_copy(update={"tables": [table]})
     (shown,) = side_by_side(preset, {"bm25": {"rouge1": VALUES}}, {})
     assert shown.rows[0][6:] == [NONE, NONE]
+
+
+def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
+    rows = {"BM25": ["bm25", 21.46]}
+    table = PRESET.tables[0].model_copy(update={"rows": rows, "metrics": ["F1@1"]})
+    preset = PRESET.model_copy(update={"tables": [table]})
+    scores = {"bm25": {"p@1": {"a": 1.0, "b": 0.0}, "r@1": {"a": 0.5, "b": 0.0}}}
+    (shown,) = side_by_side(preset, scores, {})
+    assert shown.rows[0][2:4] == ["21.5", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
