@@ -67,7 +67,7 @@ class ClusterSettings(SettingsTable):
     """Table `[gae.clusters]`: clustering of passages."""
 
     resolution: float = Field(
-        default=3.0, gt=0, description="of Leiden; a higher one gives smaller clusters (ours)"
+        default=1.0, gt=0, description="of Leiden; a higher one gives smaller clusters (ours)"
     )
     dbscan_eps: float = Field(
         default=0.5, gt=0, description="eps of DBSCAN on embeddings as they are (C.3)"
