@@ -4,9 +4,13 @@ import re
 import tomllib
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from gsum_assets.definitions import METHODS
-from gsum_assets.gor.methods import training_settings
-from gsum_assets.gor.settings import TrainingSettings
+from gsum_assets.gae import methods as gae_methods
+from gsum_assets.gae import settings as gae_settings
+from gsum_assets.gor import methods as gor_methods
+from gsum_assets.gor import settings as gor_settings
 from gsum_resources.settings.schema import Settings
 from tests.test_docs import ROOT, TEXT, reference
 
@@ -48,6 +52,11 @@ def default(table: str, key: str) -> Any:
     return field.get_default(call_default_factory=True)
 
 
+def changed(table: str, ours: BaseModel, theirs: BaseModel) -> set[tuple[str, str]]:
+    before, after = ours.model_dump(), theirs.model_dump()
+    return {(table, key) for key in before if before[key] != after[key]}
+
+
 def test_every_row_names_methods_that_exist_and_says_what_is_known_of_its_effect() -> None:
     rows = departures()
     for row in rows:
@@ -73,12 +82,15 @@ def test_whatever_departs_from_a_paper_by_a_setting_is_listed() -> None:
         for key, field in model.model_fields.items()
         if OF_A_PAPER.search(field.description or "")
     }
-    ours = TrainingSettings()
+    ours = gor_settings.TrainingSettings()
     for method in ("gor-published", "gor-paper"):
-        theirs = training_settings(method, ours)
+        theirs = gor_methods.training_settings(method, ours)
         for part in ("encoder", "loss"):
-            before, after = (getattr(one, part).model_dump() for one in (ours, theirs))
-            said |= {(f"gor.training.{part}", k) for k in before if before[k] != after[k]}
+            said |= changed(f"gor.training.{part}", getattr(ours, part), getattr(theirs, part))
+    published = gae_methods.METHODS["gae-published"]
+    training, rerank = gae_settings.TrainingSettings(), gae_settings.RerankSettings()
+    said |= changed("gae.training", training, gae_methods.training_settings(published, training))
+    said |= changed("gae.rerank", rerank, gae_methods.rerank_settings(published, rerank))
     assert said - named().keys() == set()
 
 

@@ -169,6 +169,7 @@ def test_any_model_output_ends_in_distinct_sound_questions(replies, n_queries, n
         ("Why did she leave the harbour?", None),
         ("桥为什么在冬天断了？", None),
         ("Mrs. Alder sold the orchard.", "no question"),
+        ("NONE", "no question"),  # as the prompt asks for a passage that tells nothing
         ("Why Paris?", None),
         ("Who?", "too short"),
         ("What does the speaker say " + "and say " * 60 + "about the bridge?", "too long"),
