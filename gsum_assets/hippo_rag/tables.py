@@ -3,7 +3,6 @@
 from gsum_assets.pipeline.columns import (
     QUERY_ID,
     SPENT,
-    check,
     corpus_table,
     label,
     number,
@@ -12,7 +11,6 @@ from gsum_assets.pipeline.columns import (
     texts,
     vector,
 )
-from gsum_resources.store.table import Rule
 
 TABLES = (
     corpus_table(
@@ -34,13 +32,6 @@ TABLES = (
         label("source_id", "entity_id; of a context chunk_id"),
         label("target_id", "entity_id"),
         number("weight", "passages that relate both; 1 for a context; cosine of synonyms"),
-        check(
-            "positive",
-            "Weights are positive.",
-            "edge",
-            Rule("weight <= 0", "have a weight that is not positive"),
-            shown="kind, source_id, target_id, weight",
-        ),
     ),
     result_table(
         "hippo_rag.linked_triples",
