@@ -41,6 +41,10 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "graphrag": ("GraphRAG", ("gsum_assets.graphrag",)),
     "jerr": ("JERR", ("gsum_assets.jerr",)),
     "evidence": ("Learnt evidence", ("gsum_assets.evidence",)),
+    "rivals": (
+        "LinearRAG and HippoRAG 2",
+        ("gsum_assets.linear_rag", "gsum_assets.hippo_rag", "gsum_assets.multi_hop"),
+    ),
     "evaluation": ("Evaluation", ("gsum_assets.evaluation",)),
     "models": (
         "Models",

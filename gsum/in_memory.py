@@ -30,7 +30,7 @@ from gsum_assets.registry.declared import (
     CORPUS_STEPS,
     EVALUATION_STEPS,
     Declared,
-    of_family,
+    with_indexes_read,
     work_of,
 )
 from gsum_resources.llm.ledger import Ledger
@@ -85,7 +85,7 @@ class MemoryTables:
         steps += [declared for declared in EVALUATION_STEPS if declared.name in _OF_CORPUS]
         self._makers = {
             declared.table(name).name: declared
-            for declared in (*steps, *of_family(family))
+            for declared in (*steps, *with_indexes_read(family))
             for name in declared.step.writes
         }
         self._made: dict[str, pa.Table] = {}

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from gsum_assets.corpus.folder import GRAPH_FILES
+from gsum_assets.corpus.name_index import texts_holding
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.chunk_graph import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
@@ -25,7 +26,6 @@ from gsum_assets.graphrag.given_rows import (
     good_rows,
 )
 from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
-from gsum_assets.graphrag.name_index import texts_holding
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import Result
 from gsum_resources.text.rendering import join_texts

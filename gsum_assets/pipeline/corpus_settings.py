@@ -182,6 +182,8 @@ class CorpusSettings(SettingsTable):
     graphrag: dict[str, Any] = Field(default_factory=dict)
     jerr: dict[str, Any] = Field(default_factory=dict)
     evidence: dict[str, Any] = Field(default_factory=dict)
+    linear_rag: dict[str, Any] = Field(default_factory=dict)
+    hippo_rag: dict[str, Any] = Field(default_factory=dict)
 
     def reading_fingerprint(self) -> bytes:
         """Return canonical bytes of the settings that change how a document is read."""

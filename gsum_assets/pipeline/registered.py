@@ -11,4 +11,6 @@ FOLDERS = (
     "gsum_assets.graphrag",
     "gsum_assets.jerr",
     "gsum_assets.evidence",
+    "gsum_assets.linear_rag",
+    "gsum_assets.hippo_rag",
 )

@@ -205,6 +205,26 @@ def of_family(family: Family) -> list[Declared]:
     return declared
 
 
+def with_indexes_read(family: Family) -> list[Declared]:
+    """Return the steps of a family, and those of other families whose tables they read."""
+    steps, names = of_family(family), set[str]()
+    makers = {
+        declared.table(name).name: declared
+        for other in FAMILIES
+        if other.name != family.name
+        for declared in of_family(other)[: len(other.index)]
+        for name in declared.step.writes
+    }
+    for declared in steps:  # grows
+        read = (n for n in declared.reads if n not in (*MODELS, SETTINGS, *declared.step.optional))
+        for name in (declared.table(n).name for n in read):
+            maker = makers.get(name)
+            if maker is not None and maker.name not in names:
+                names.add(maker.name)
+                steps.append(maker)
+    return steps
+
+
 def index_of(family: Family) -> list[str]:
     """Return the tables that questions are answered from, except those by method."""
     return [n for n in family.read_by_questions if family.table(n).dimensions != RESULT]

@@ -26,6 +26,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "evidence-finetuned",
         "evidence-gbm",
     ),
+    "linear_rag": ("linear-rag",),
+    "hippo_rag": ("hippo-rag",),
     "gor": ("gor", "thought-retriever", "node2vec", "gor-untrained", "gor-no-rank"),
 }
 
@@ -76,6 +78,8 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("graphrag.communities", "method", "leiden"),
     ("graphrag.reports", "max_findings", 2),
     ("jerr.index", "max_facts", 3),
+    ("linear_rag", "threshold", 0.1),
+    ("hippo_rag.linking", "n_triples", 2),
     ("evidence.candidates", "n", 4),
     ("evidence.contexts", "max_tokens", 60),
     ("jerr.search", "n_nodes", 2),
