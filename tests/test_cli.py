@@ -109,7 +109,7 @@ def test_run_prints_runs_leaderboard_and_next_command(first_run: str) -> None:
     assert "failed" not in first_run
     # 6 tables of 8 buckets, three of questions, the index, 5 results of 2 methods, 2 of judges, 3
     # of all methods
-    assert "two-meetings: 69 partitions written" in first_run
+    assert "two-meetings: 70 partitions written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
     assert (
         "wrote retrieval: rankings, contexts, answer_sources, summaries, scores dense" in first_run

@@ -16,7 +16,7 @@ import pyarrow as pa
 from gsum_assets.evaluation.suggested_question import is_specific
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.keyphrases import keyphrases
-from gsum_resources.text.noun_phrases import NounPhrase, is_weak
+from gsum_resources.text.noun_phrases import NounPhrase, is_verb_form, is_weak
 from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.selection import SelectionSettings, is_question, is_statement, readability
 from gsum_resources.text.sentences import Sentence, read_sentences
@@ -30,10 +30,12 @@ _FAR = 5  # passages between two parts of a document that count as two
 _N_PARTS = 3  # least number of documents, or parts of them, of a global topic
 _N_LOCAL, _N_GLOBAL = 4, 8  # most statements of a topic
 _LEAST_WORDS = 12  # of all statements of a local topic
-_NOUN = re.compile(
-    r"\b(?:the|a|an|this|that|these|those|our|their|my|his|her|its) ([^\W_]+)", re.IGNORECASE
+_DETERMINER = r"\b(?:the|a|an|this|that|these|those|our|their|my|his|her|its) "
+_NOUNS = (  # "the store", and "the county store" at the end of a clause
+    re.compile(rf"{_DETERMINER}([^\W_]+)", re.IGNORECASE),
+    re.compile(rf"{_DETERMINER}[\w-]+ ([^\W_]+)[.,;:?!]", re.IGNORECASE),
 )
-_OPEN = re.compile(r"[\"“‘']*(?:he|she|it|they|this|that|these|those|them|there|which)\b", re.I)
+_OPEN = re.compile(r"[\"“‘']*(?:he|she|they|these|those|them|which)\b", re.I)
 _OPEN_WORTH = 0.8  # of a statement that begins with a pronoun
 _UNENDED = ("—", "–", "-", "…", ",")
 
@@ -155,7 +157,7 @@ class _Document:
             and is_statement(sentence)
             and not is_question(sentence)
             and not sentence.text.endswith(_UNENDED)
-            and not sentence.text.count('"') % 2
+            and (self.is_spoken or not sentence.text.count('"') % 2)
             and _N_WORDS[0] <= count_words(sentence.text) <= _N_WORDS[1]
             and (bool(sentence.speaker) or not self.is_spoken)
         )
@@ -163,8 +165,8 @@ class _Document:
     @property
     def nouns(self) -> frozenset[str]:
         """Words that stand behind a determiner; most of them are nouns."""
-        texts = (sentence.text for sentence in self.sentences)
-        return frozenset(match[1].lower() for text in texts for match in _NOUN.finditer(text))
+        text = " ".join(sentence.text for sentence in self.sentences)
+        return frozenset(match[1].lower() for noun in _NOUNS for match in noun.finditer(text))
 
     def phrases(self, nouns: Collection[str]) -> Iterator[tuple[str, NounPhrase, Sequence[int]]]:
         """Yield key, form and sentences of each phrase that could be asked about.
@@ -175,7 +177,9 @@ class _Document:
         for keyphrase in keyphrases(self.sentences):
             phrase = keyphrase.phrase
             head = phrase.core.split()[-1]
-            is_noun = phrase.proper or (head.lower() in nouns and not is_weak(head))
+            is_noun = phrase.proper or (
+                head.lower() in nouns and not is_weak(head) and not is_verb_form(head)
+            )
             has_object = re.search(rf"{re.escape(phrase.core)} (?:it|him|her|them|us|me)\b", text)
             if is_specific(keyphrase, self.title) and is_noun and not has_object:
                 yield phrase.key, phrase, keyphrase.sentences
@@ -204,6 +208,8 @@ class _Document:
         ids = tuple(self._passages[position]["chunk_id"] for position in positions)
         document_id = self._passages[0]["document_id"]
         text = render_sentences([self.sentences[sentence]])
+        if text.count('"') % 2:  # somebody reads aloud
+            text = text.replace('"', "")
         return Statement(text, document_id, positions[0], ids)
 
 

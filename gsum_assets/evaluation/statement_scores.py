@@ -32,13 +32,15 @@ def statement_rows(
     answers: dict[str, list[str]] = defaultdict(list)
     for row in summaries.select(["query_id", "text"]).to_pylist():
         answers[row["query_id"]].append(row["text"])
-    given = [(i, text) for i in queries["query_id"].to_pylist() for text in answers.get(i, [""])]
+    questions = {row["query_id"]: row["text"] for row in queries.to_pylist()}
+    given = [(i, text) for i in questions for text in answers.get(i, [""])]
     support.embed_pairs((a, [text]) for i, text in given for a in assertions.get(i, ()))
     if with_claims:
         support.embed([sentence for _, text in given for sentence in stated(text)])
     for query_id, answer in given:
         if query_id in assertions:
-            yield query_id, "assertions_met", assertions_met(assertions[query_id], answer, support)
+            of_question = assertions[query_id], answer, support, questions[query_id]
+            yield query_id, "assertions_met", assertions_met(*of_question)
         if with_claims:
             for metric, value in claim_metrics(claims_of(answer, support.embed), answer):
                 yield query_id, metric, value

@@ -53,6 +53,13 @@ def test_an_answer_meets_what_it_says(assertion: str, is_said: bool) -> None:
     assert is_met(assertion, ANSWER, SUPPORT) is is_said
 
 
+def test_the_words_of_the_question_alone_meet_nothing() -> None:
+    question, answer = "What was said about Port Maren?", "The port Maren is Port Maren."
+    assertion = "Bram: The crane at Port Maren broke in a storm."
+    assert not is_met(assertion, answer, SUPPORT, question)
+    assert is_met(assertion, "Teo: The crane at Port Maren broke.", SUPPORT, question)
+
+
 def test_share_of_assertions() -> None:
     said, other = "The harbour board met in March.", "The library opened its reading room."
     assert assertions_met([said, other], ANSWER, SUPPORT) == 0.5
