@@ -107,10 +107,6 @@ def test_a_paper_is_reproduced_and_a_second_command_pays_nothing(
         file = tmp_path / "quick.toml"  # loading that model would take longer than the run
         file.write_text(WITHOUT_BERTSCORE.format(name=name))
         command += ["--preset", str(file)]
-    refused = CliRunner().invoke(main, ["reproduce", *command], input="n\n")
-    assert refused.exit_code == 1
-    assert "requests of a run" in refused.output
-    assert not server.lines("/chat/completions")
     done = gsum(*command, "--yes")
     assert done.exit_code == 0, done.output
     for table in preset.tables:
@@ -125,6 +121,18 @@ def test_a_paper_is_reproduced_and_a_second_command_pays_nothing(
     assert again.exit_code == 0, again.output
     assert "nothing to do, all is up to date" in again.output
     assert len(server.lines("/chat/completions")) == n_requests
+
+
+@pytest.mark.slow
+def test_the_cost_is_planned_and_nothing_paid_without_consent(
+    home: Path, server: ScriptedServer, tmp_path: Path
+) -> None:
+    command = [*FIVE["lightpal-odsum-story"], str(official(tmp_path, "lightpal-odsum-story"))]
+    for more, status in ((["--plan"], 0), ([], 1)):
+        result = CliRunner().invoke(main, ["reproduce", *command, *more], input="n\n")
+        assert result.exit_code == status, result.output
+        assert "requests of a run" in result.output
+    assert not server.lines("/chat/completions")
 
 
 @pytest.mark.slow
