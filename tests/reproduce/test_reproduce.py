@@ -113,7 +113,10 @@ def test_a_paper_is_reproduced_and_a_second_command_pays_nothing(
         assert f"{preset.paper}, {table.name}" in " ".join(done.output.split())
     assert "departures:" in done.output
     without = re.findall(r"^  (\S+@\w+): not run", done.output, re.MULTILINE)
-    for method in set(preset.methods) - set(without):
+    expected = set(preset.methods) - set(without)
+    if all(table.metrics[0].startswith("win:") for table in preset.tables):
+        expected.remove(preset.headline)  # has no win rate against itself
+    for method in expected:
         rows = [line for line in done.output.splitlines() if f"│ {method} " in line]
         assert any(re.search(r"\d\.\d ±", row) for row in rows), (method, done.output)
     n_requests = len(server.lines("/chat/completions"))
