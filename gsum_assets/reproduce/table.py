@@ -134,7 +134,7 @@ def _against(headline: str, table: PublishedTable, row: str, scores: Scores) -> 
 
 
 def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:.1f}"
+    return NONE if value is None else f"{value:g}"
 
 
 def _with_interval(mean: float, low: float, high: float, sign: str = "") -> str:

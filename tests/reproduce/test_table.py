@@ -56,7 +56,7 @@ def test_published_and_ours_stand_side_by_side() -> None:
         "ours",
     ]
     rows = {row[0]: row[1:] for row in first.rows}
-    assert rows["BM25"][:2] == ["bm25", "32.0"]
+    assert rows["BM25"][:2] == ["bm25", "32"]
     assert re.fullmatch(r"29\.5 ±[23]\.\d", rows["BM25"][2])
     assert rows["BM25"][5:] == ["+2.5", "+5.0 ±0.0"]  # over the questions of both
     assert rows["DPR"][2:] == [NONE, "6.7", NONE, "+3.5", NONE]
@@ -82,7 +82,7 @@ def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
     preset = PRESET.model_copy(update={"tables": [table]})
     scores = {"bm25": {"p@1": {"a": 1.0, "b": 0.0}, "r@1": {"a": 0.5, "b": 0.0}}}
     (shown,) = side_by_side(preset, scores, {})
-    assert shown.rows[0][2:4] == ["21.5", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
+    assert shown.rows[0][2:4] == ["21.46", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
 
 
 def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
