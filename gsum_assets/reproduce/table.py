@@ -4,14 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset, PublishedTable
 from gsum_assets.statistics.comparisons import compare
 from gsum_assets.statistics.intervals import intervals
+from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore
 
 NONE = "–"
@@ -33,17 +36,24 @@ class SideBySide:
 
 
 def read_scores(parts: Sequence[Part]) -> Scores:
-    """Return the stored scores of all rows."""
+    """Return the stored scores of all rows, and the ratings of judges."""
     scores: dict[str, dict[str, dict[str, float]]] = {}
-    table = TABLES["scores"]
+
+    def add(part: Part, method: str, rows: pa.Table) -> None:
+        for name in part.rows.get(method, ()):
+            for row in rows.select(["metric", "query_id", "value"]).to_pylist():
+                of_metric = scores.setdefault(name, {}).setdefault(row["metric"], {})
+                of_metric[row["query_id"]] = row["value"]
+
     for part in parts:
         store = ParquetStore(part.home.warehouse)
-        for partition in store.partitions(table, part.corpus):
-            rows = main_scores(store.read(table, [partition])[0])
-            for method in part.rows.get(partition.method or "", ()):
-                for row in rows.select(["metric", "query_id", "value"]).to_pylist():
-                    of_metric = scores.setdefault(method, {}).setdefault(row["metric"], {})
-                    of_metric[row["query_id"]] = row["value"]
+        for partition in store.partitions(TABLES["scores"], part.corpus):
+            rows, _ = store.read(TABLES["scores"], [partition])
+            add(part, partition.method or "", main_scores(rows))
+        judged = store.partitions(TABLES["judgements"], part.corpus)
+        ratings = rating_scores(store.read(TABLES["judgements"], judged)[0])
+        for method in part.rows:
+            add(part, method, ratings.filter(pc.equal(ratings["method"], method)))
     return scores
 
 
@@ -124,7 +134,7 @@ def _against(headline: str, table: PublishedTable, row: str, scores: Scores) -> 
 
 
 def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:.1f}"
+    return NONE if value is None else f"{value:g}"
 
 
 def _with_interval(mean: float, low: float, high: float, sign: str = "") -> str:

@@ -1,9 +1,17 @@
 """Published figures beside ours: values with intervals, and paired differences."""
 
 import re
+from pathlib import Path
 
+import pyarrow as pa
+
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset
-from gsum_assets.reproduce.table import NONE, side_by_side
+from gsum_assets.reproduce.table import NONE, read_scores, side_by_side
+from gsum_resources.settings.home import Home
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import Partition, Provenance
 
 PRESET = Preset.model_validate(
     {
@@ -48,7 +56,7 @@ def test_published_and_ours_stand_side_by_side() -> None:
         "ours",
     ]
     rows = {row[0]: row[1:] for row in first.rows}
-    assert rows["BM25"][:2] == ["bm25", "32.0"]
+    assert rows["BM25"][:2] == ["bm25", "32"]
     assert re.fullmatch(r"29\.5 ±[23]\.\d", rows["BM25"][2])
     assert rows["BM25"][5:] == ["+2.5", "+5.0 ±0.0"]  # over the questions of both
     assert rows["DPR"][2:] == [NONE, "6.7", NONE, "+3.5", NONE]
@@ -74,4 +82,28 @@ def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
     preset = PRESET.model_copy(update={"tables": [table]})
     scores = {"bm25": {"p@1": {"a": 1.0, "b": 0.0}, "r@1": {"a": 0.5, "b": 0.0}}}
     (shown,) = side_by_side(preset, scores, {})
-    assert shown.rows[0][2:4] == ["21.5", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
+    assert shown.rows[0][2:4] == ["21.46", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
+
+
+def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+
+    def put(name: str, partition: Partition, row: dict) -> None:
+        schema = TABLES[name].schema
+        empty = {field.name: None if field.nullable else 0 for field in schema}
+        typed = {field.name: "" for field in schema if pa.types.is_string(field.type)}
+        typed |= {field.name: False for field in schema if pa.types.is_boolean(field.type)}
+        full = {**empty, **typed, **row}
+        rows = pa.Table.from_pylist([{k: full[k] for k in schema.names}], schema)
+        store.write(TABLES[name], partition, rows, Provenance("", "1", {}, name))
+
+    put(
+        "scores",
+        Partition("c", method="bm25"),
+        {"query_id": "q1", "metric": "rouge1", "value": 0.25, "k": None},
+    )
+    rated = {"method": "bm25", "query_id": "q1", "judge": "llm_rater", "criterion": "lr1"}
+    put("judgements", Partition("c"), {**rated, "opponent": None, "value": 1.0})
+    part = Part(Home(tmp_path, str(tmp_path)), "c", {"bm25": ["bm25", "bm25@x"]}, None)
+    of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}}
+    assert read_scores([part]) == {"bm25": of_row, "bm25@x": of_row}
