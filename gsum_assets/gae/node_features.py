@@ -27,8 +27,8 @@ def node_features(collection: Collection, language: str, settings: GraphSettings
 
     assert collection.embeddings is not None
     words = word_vectors(collection.chunk_texts, Words(language))
-    n, n_dimensions = collection.embeddings.shape
-    dim = max(1, min(settings.dim, n - 1, n_dimensions, words.shape[1] - 1))
+    n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
+    dim = max(1, min(settings.dim, n - 1, collection.embeddings.shape[1], n_words - 1))
     of_vectors = PCA(dim, svd_solver="covariance_eigh").fit_transform(
         collection.embeddings.astype(np.float64)
     )
@@ -42,7 +42,7 @@ def word_components(words: "csr_matrix", dim: int) -> np.ndarray:
     scikit-learn's "arpack" is not deterministic: when the iteration restarts, as it does with few
     words, SciPy draws the next vector from the operating system unless it has a generator.
     """
-    n, n_words = words.shape
+    n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues]
     if min(n, n_words) < 3 or not words.nnz:
         return np.zeros((n, dim))
     from scipy.sparse.linalg import LinearOperator, eigsh
@@ -57,15 +57,15 @@ def word_components(words: "csr_matrix", dim: int) -> np.ndarray:
         return matrix.T @ left - np.multiply.outer(means, left.sum(axis=0))
 
     of_passages = n <= n_words  # use the smaller of the two Gram matrices
+
+    def square(vector: np.ndarray) -> np.ndarray:
+        return centred(transposed(vector)) if of_passages else transposed(centred(vector))
+
     size = min(n, n_words)
     generator = np.random.default_rng(0)
-    square = LinearOperator(
-        (size, size),
-        matvec=lambda v: centred(transposed(v)) if of_passages else transposed(centred(v)),
-        dtype=np.float64,
-    )
+    product = LinearOperator((size, size), matvec=square, dtype=np.float64)  # pyright: ignore
     start = generator.uniform(-1, 1, size)
-    values, vectors = eigsh(square, k=min(dim, size - 1), v0=start, rng=generator)
+    values, vectors = eigsh(product, k=min(dim, size - 1), v0=start, rng=generator)
     vectors = vectors[:, ::-1]  # the largest first
     lengths = np.sqrt(values[::-1].clip(0))
     # the sign of a component is arbitrary: its largest entry becomes positive
