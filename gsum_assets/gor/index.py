@@ -106,13 +106,14 @@ def _record_graph(inputs: Inputs) -> Result:
     return Result(nodes, beside={"record_edges": edges}, shown=shown)
 
 
-def _token_embedder(inputs: Inputs) -> LocalTokenEmbedder:
+def token_embedder(inputs: Inputs) -> LocalTokenEmbedder:
+    """Return the model of BERTScore that the settings name."""
     chosen = RankingSettings.model_validate(inputs.settings("gor.ranking"))
     return LocalTokenEmbedder(chosen.model, chosen.layer)
 
 
 def _node_rankings(inputs: Inputs) -> pa.Table:
-    embedder = _token_embedder(inputs)
+    embedder = token_embedder(inputs)
     return node_rankings(
         inputs.table("simulated_queries"),
         inputs.table("record_nodes"),
@@ -137,7 +138,7 @@ def _model(inputs: Inputs) -> Result:
     inputs.log(f"{inputs.step} {inputs.method}: {which}")
     n_graphs = len(graphs)
     if inputs.method in SUPERVISED and graphs:
-        tokens = _token_embedder(inputs)
+        tokens = token_embedder(inputs)
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
     if not graphs:

@@ -3,12 +3,15 @@
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gsum_assets.gor.index import token_embedder
 from gsum_assets.gor.methods import training_settings
 from gsum_assets.gor.settings import EncoderSettings, GorSettings, LossSettings, TrainingSettings
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 
 
 def test_partial_settings_table_is_valid():
@@ -60,6 +63,13 @@ def test_ablations_of_the_published_form_change_one_part_of_it(part, changed):
     ablated = training_settings(f"gor-published-{part}", TrainingSettings())
     assert ablated.encoder == published.encoder
     assert ablated.loss == published.loss.model_copy(update={changed: False})
+
+
+def test_bertscore_of_the_target_is_by_the_model_of_the_settings():
+    chosen = {"gor.ranking": {"model": "microsoft/deberta-xlarge-mnli", "layer": 40}}
+    embedder = token_embedder(SimpleNamespace(settings=chosen.get))
+    assert embedder == LocalTokenEmbedder("microsoft/deberta-xlarge-mnli", 40)
+    assert token_embedder(SimpleNamespace(settings=lambda _: {})) == LocalTokenEmbedder()
 
 
 def test_fingerprint_follows_every_setting():
