@@ -257,6 +257,7 @@ _EDGES = (
     "| `gor.record_edges` | passage or response that was used | response that used it |",
     "| `lightpal.edges` (view) | passage where a walk is | passage to which it goes on |",
     "| `jerr.edges`, `jerr.left_out_edges` | element that acts or contains | the other |",
+    "| `hippo_rag.edges` | undirected: phrase, or passage of a context | phrase |",
     "| `graphrag.relationships` | undirected; the end usually named first | the other end |",
     "| `gae.graph_edges` | undirected, one row a pair | |",
 )

@@ -56,16 +56,14 @@ def _link(inputs: Inputs) -> Result:
 
 def _rank(inputs: Inputs) -> pa.Table:
     questions, triples, edges = _questions(inputs), inputs.table("triples"), inputs.table("edges")
-    names = ("relationship_id", "source_id", "target_id")
-    ids, sources, targets = (triples[name].to_pylist() for name in names)
+    ids, ends = (triples[name].to_pylist() for name in ("relationship_id", "entity_ids"))
     row_of = {relationship_id: row for row, relationship_id in enumerate(ids)}
     scores = similarities(triples, np.asarray(questions.embeddings))
     scores = dict(zip(questions.ids, min_max(scores) if triples.num_rows else scores, strict=True))
     columns = (inputs.column("linked_triples", name) for name in ("query_id", "relationship_ids"))
     linked = {
         query_id: [
-            (sources[row], targets[row], float(scores[query_id][row]))
-            for row in map(row_of.__getitem__, kept)
+            (*ends[row], float(scores[query_id][row])) for row in map(row_of.__getitem__, kept)
         ]
         for query_id, kept in zip(*columns, strict=True)
     }

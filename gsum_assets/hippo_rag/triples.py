@@ -30,7 +30,8 @@ def triple_rows(relationships: pa.Table, entities: pa.Table, embedder: Embedder)
     if not rows:
         return TABLES["hippo_rag.triples"].empty()
     for row in rows:
-        ends = f"{name_of[row['source_id']]} – {name_of[row['target_id']]}"
+        row["entity_ids"] = [row.pop("source_id"), row.pop("target_id")]
+        ends = " – ".join(name_of[entity_id] for entity_id in row["entity_ids"])
         row["text"] = f"{ends}: {row.pop('description')}".removesuffix(": ")
     vectors = embedder.embed([row["text"] for row in rows])
     return pa.Table.from_pylist(rows).append_column("embedding", vector_column(vectors))

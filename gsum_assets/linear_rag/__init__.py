@@ -10,6 +10,8 @@ Written from the paper's description alone. Departures:
 
 - Entities are those of the concept graph (by rules, or by a language model where one is set) where
   the paper has spaCy's; they are linked to every sentence that holds one of their names.
+- Where a question names no entity of the graph, the one that is most similar to its text stands for
+  what it names; the paper compares names. No method embeds a question itself.
 - What several sentences bring to an entity is not added: the largest counts. Sums exceed 1 and grow
   from round to round.
 - N, how often a passage names an entity, counts sentences.

@@ -36,11 +36,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     sentences, mentions = inputs.table(_SENTENCES), inputs.table("mentions")
     embeddings = inputs.table("entity_embeddings")
-    found = QuestionEntities(
-        questions.texts,
-        entity_of_name(inputs.table(_ALIASES)),
-        inputs.model("embedding_model"),
-    )
+    found = QuestionEntities(questions.texts, entity_of_name(inputs.table(_ALIASES)))
     settings = LinearRagSettings.model_validate(inputs.settings("linear_rag"))
 
     def retriever(scope: Collection) -> LinearRag:
@@ -67,7 +63,7 @@ FAMILY = Family(
         ),
         Step(
             _entity_embeddings,
-            {"entity_embeddings": "Names in a question are compared with the entities."},
+            {"entity_embeddings": "Where a question without a name starts."},
             (_ENTITIES, "embedding_model"),
         ),
     ),
@@ -77,7 +73,7 @@ FAMILY = Family(
             RANKINGS,
             (
                 *("documents", "chunks", "chunk_embeddings", "mentions", "entity_embeddings"),
-                *(_ALIASES, _SENTENCES, "query_embeddings", "embedding_model"),
+                *(_ALIASES, _SENTENCES, "query_embeddings"),
             ),
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),

@@ -48,7 +48,7 @@ class LinearRag:
         n_sentences = len(graph.passage_of)
         relevance = graph.vectors @ vector if n_sentences else np.empty(0)
         activation = activate(
-            self._found.scores(text, graph.entity_ids, self._vectors),
+            self._found.scores(text, vector, graph.entity_ids, self._vectors),
             np.clip(np.round(relevance, 6), 0, 1),
             graph.sentences,
             graph.entities,

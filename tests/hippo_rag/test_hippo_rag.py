@@ -34,7 +34,7 @@ class Chooser:
 
 def triples() -> pa.Table:
     vectors = pa.array(np.eye(3, dtype="f4").tolist(), pa.list_(pa.float32()))
-    ends = {"source_id": ["a", "b", "c"], "target_id": ["b", "c", "d"]}
+    ends = {"entity_ids": [["a", "b"], ["b", "c"], ["c", "d"]]}
     of = {"text": ["A – B", "B – C", "C – D"], "document_ids": [["d0"], ["d1"], ["d2"]]}
     return pa.table({"relationship_id": ["r0", "r1", "r2"], **ends, **of, "embedding": vectors})
 
@@ -45,6 +45,7 @@ def test_triple_is_named_after_its_ends() -> None:
     said = {"description": ["Ana lives in Brod.", ""], "document_ids": [["d0"], ["d1"]]}
     rows = triple_rows(pa.table(related | said), entities, HashEmbedder())
     assert rows["text"].to_pylist() == ["Brod – Cern", "Ana – Brod: Ana lives in Brod."]
+    assert rows["entity_ids"].to_pylist() == [["b", "c"], ["a", "b"]]
 
 
 def test_synonyms_are_phrases_above_the_cosine() -> None:

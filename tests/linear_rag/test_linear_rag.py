@@ -9,7 +9,6 @@ from gsum_assets.linear_rag.retriever import LinearRag
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
 from gsum_assets.multi_hop.mentions import entity_mentions
-from tests.models import HashEmbedder
 from tests.multi_hop.toys import NAMES, aliases, chunks, collection, question, sentences
 
 SENTENCES, ENTITIES = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 2, 3])
@@ -68,24 +67,23 @@ def test_mention_in_a_sentence_without_vector_is_an_error() -> None:
 
 
 def test_passage_of_the_second_hop_is_found_before_one_that_is_as_similar() -> None:
-    whole, embedder = graph("c0", "c1", "c2"), HashEmbedder()
+    whole = graph("c0", "c1", "c2")
     asked = question(0.8, 0.5, 0.5)
     entity_of = dict(zip(map(str.lower, NAMES.values()), NAMES, strict=True))
-    names = embedder.embed(list(NAMES.values()))
-    found = QuestionEntities(asked.texts, entity_of, embedder)
+    names = np.zeros((4, 3), np.float32)
+    found = QuestionEntities(asked.texts, entity_of)
     scores = LinearRag(collection(), whole, names, found, LinearRagSettings()).scores(asked)
     first, second, alone = scores.nodes[0]
     assert first > second > alone > 0
     assert scores.documents.tolist() == scores.nodes.tolist()
 
 
-def test_names_in_a_question_are_those_of_the_graph_or_the_most_similar() -> None:
-    embedder = HashEmbedder()
-    names = embedder.embed(["Ana", "Zvornik Bridge"])
-    texts = ["Does ana know it?", "Who owns the Zvornik Bridge?", "Who knows?"]
-    found = QuestionEntities(texts, {"ana": "a"}, embedder)
-    assert [found.scores(text, ["a", "b"], names).tolist() for text in texts] == [
+def test_question_starts_at_the_entities_that_it_names_or_at_the_most_similar() -> None:
+    names, vector = np.eye(2, dtype=np.float32), np.array([0.1, 0.6])
+    texts = ["Does ana know it?", "Who owns the Zvornik Bridge?"]
+    found = QuestionEntities(texts, {"ana": "a"})
+    assert [found.scores(text, vector, ["a", "b"], names).tolist() for text in texts] == [
         [1, 0],
-        [0, pytest.approx(1, abs=1e-5)],
-        [0, 0],
+        [0, pytest.approx(0.6)],
     ]
+    assert found.scores(texts[1], vector, [], names[:0]).tolist() == []
