@@ -128,7 +128,9 @@ def test_questions_are_embedded_by_one_asset() -> None:
     # sentences of answers are embedded where a language model cites passages
     answering = {key for key in MADE if key.path[-1] in ("summaries", "answer_sources")}
     judging = {dg.AssetKey("answerability")}  # by the packaged embedder alone: it asks which it is
-    others = (reading & downstream) - trained - answering - judging
+    # sentences of answers are compared with the assertions of their question
+    scoring = {key for key in MADE if key.path[-1] == "scores"}
+    others = (reading & downstream) - trained - answering - judging - scoring
     assert others == {dg.AssetKey("query_embeddings")}
     vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
