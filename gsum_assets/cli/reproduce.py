@@ -133,7 +133,7 @@ def _written(
 def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     """Show what the parts would request and cost; return whether to run them."""
     from gsum_assets.cli.terminal import Console, print_plan, print_total
-    from gsum_assets.planning.plan import plan
+    from gsum_assets.planning.plan import PlanError, plan
 
     settings = [part.home.settings() for part in parts]
     models = [
@@ -145,16 +145,21 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     if not (only_plan or is_served):
         click.echo("nothing to pay: no model is on a server")
         return True
-    plans = []
+    plans, unknown = [], False
     for part in parts:
-        with Console() as console:
-            plans.append(plan(part.home, part.corpus, list(part.rows), on_step=console.step))
+        try:
+            with Console() as console:
+                plans.append(plan(part.home, part.corpus, list(part.rows), on_step=console.step))
+        except PlanError as error:  # such as questions that only a language model can write
+            click.echo(f"the cost is not known: {error}", err=True)
+            unknown = True
+            continue
         print_plan(plans[-1])
     if len(plans) > 1:
         print_total(plans)
     if only_plan:
         return False
-    if sum(one.total().n for one in plans) and not yes:
+    if (unknown or sum(one.total().n for one in plans)) and not yes:
         click.confirm("Run it?", abort=True)
     return True
 
