@@ -135,13 +135,7 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     from gsum_assets.cli.terminal import Console, print_plan, print_total
     from gsum_assets.planning.plan import PlanError, plan
 
-    settings = [part.home.settings() for part in parts]
-    models = [
-        m
-        for s in settings
-        for m in (s.llm, s.judge, s.embedding, s.scorer, *dict(s.models).values())
-    ]
-    is_served = any(model and model.backend == "openai_compatible" for model in models)
+    is_served = any(part.home.settings().has_served_model for part in parts)
     if not (only_plan or is_served):
         click.echo("nothing to pay: no model is on a server")
         return True
