@@ -39,7 +39,7 @@ from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import AnswerSettings, CorpusError
 from gsum_assets.pipeline.tables import TABLES, table_of
-from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
+from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, with_indexes_read, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
 from gsum_assets.runner.continuation import proceed
 from gsum_assets.runner.pipeline import Pipeline
@@ -269,10 +269,12 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
     """Return the materializable assets as nodes for the conditions, with 8 buckets."""
     assets = _presented_assets(buckets_per_run)
     families = {family.name: frozenset(family.methods) for family in FAMILIES}
+    readers = _readers_in_other_families()
     for_questions = _dependent_on_questions(assets)
 
     def node(spec: dg.AssetSpec) -> Node:
         step = STEP_OF.get(spec.key.to_user_string())
+        methods = families.get(spec.group_name or "")
         return Node(
             key=spec.key,
             table=table_of(spec.key.path),
@@ -280,7 +282,7 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
             definition=spec.partitions_def,
             partitions=partial(partitions_of, spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
-            methods=families.get(spec.group_name or ""),
+            methods=None if methods is None else methods | readers.get(spec.key, frozenset()),
             unites=step is not None and step.unites,
             is_result=step is not None and spec.key.path[-1] in step.results,
             for_questions=spec.key in for_questions,
@@ -293,6 +295,17 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs
     }
+
+
+def _readers_in_other_families() -> dict[dg.AssetKey, frozenset[str]]:
+    """Return the methods of other families that read a family's asset, by asset."""
+    readers: dict[dg.AssetKey, frozenset[str]] = {}
+    for family in FAMILIES:
+        for declared in with_indexes_read(family):
+            for key in map(dg.AssetKey, map(declared.path, declared.step.writes)):
+                if declared.group != family.name:
+                    readers[key] = readers.get(key, frozenset()).union(family.methods)
+    return readers
 
 
 def _dependent_on_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
