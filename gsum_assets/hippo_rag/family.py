@@ -36,9 +36,11 @@ def _triples(inputs: Inputs) -> pa.Table:
 
 
 def _edges(inputs: Inputs) -> pa.Table:
-    read = map(inputs.table, ("chunks", _ALIASES, _ENTITIES, _RELATIONSHIPS))
+    chunks, aliases = inputs.table("chunks"), inputs.table(_ALIASES)
+    entities, relationships = inputs.table(_ENTITIES), inputs.table(_RELATIONSHIPS)
     settings = GraphSettings.model_validate(inputs.settings("hippo_rag.graph"))
-    return edge_rows(*read, inputs.model("embedding_model"), settings)
+    embedder = inputs.model("embedding_model")
+    return edge_rows(chunks, aliases, entities, relationships, embedder, settings)
 
 
 def _link(inputs: Inputs) -> Result:

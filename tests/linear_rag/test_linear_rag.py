@@ -32,9 +32,8 @@ def test_activation_ends_below_the_threshold_and_after_the_last_round() -> None:
 
 
 def test_what_sentences_bring_to_an_entity_is_not_added() -> None:
-    both = activate(
-        np.array([1.0, 0]), np.array([0.4, 0.6]), *np.array([[0, 0, 1, 1], [0, 1] * 2]), 0.1, 3
-    )
+    sentences, entities = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    both = activate(np.array([1.0, 0]), np.array([0.4, 0.6]), sentences, entities, 0.1, 3)
     assert both.scores == pytest.approx([1, 0.6])
 
 

@@ -24,8 +24,8 @@ def ranked(method: str, texts: dict[str, str], *questions: dict[str, Any]) -> pd
     models = {"embedding_model": HashEmbedder()}
     result = gsum.run(method, texts, questions, models=models, progress=False)
     rows = result.tables["rankings"]
-    assert result.failures.empty if hasattr(result.failures, "empty") else not result.failures
-    return rows[rows["level"] == "document"]
+    assert not result.failures
+    return rows.query("level == 'document'")
 
 
 @pytest.mark.parametrize("method", ["linear-rag", "hippo-rag"])
