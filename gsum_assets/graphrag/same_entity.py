@@ -153,4 +153,4 @@ def _pairs(
             other = names[index]
             is_odd = name.is_typed and other.is_typed and name.is_person != other.is_person
             if cosine >= least and not is_odd:
-                yield Pair(*sorted((name.key, other.key)), cosine)
+                yield Pair(min(name.key, other.key), max(name.key, other.key), cosine)

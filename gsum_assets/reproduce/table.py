@@ -107,7 +107,8 @@ def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
     of_method = scores.get(method, {})
     if metric.startswith(_OF_MEANS):
         k = metric.removeprefix(_OF_MEANS)
-        means = [np.mean(list(of_method.get(f"{m}@{k}", {}).values() or [0.0])) for m in "pr"]
+        of_metric = [list(of_method.get(f"{m}@{k}", {}).values()) or [0.0] for m in "pr"]
+        means = [float(np.mean(values)) for values in of_metric]
         return f"{100 * harmonic_mean(*means):.1f}" if any(means) else NONE
     values = list(of_method.get(metric, {}).values())
     if not values:
