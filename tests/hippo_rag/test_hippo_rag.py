@@ -9,7 +9,7 @@ from gsum_assets.hippo_rag.prompts import Recognition
 from gsum_assets.hippo_rag.retriever import HippoRag, PhraseGraph, phrase_weights
 from gsum_assets.hippo_rag.settings import GraphSettings, WalkSettings
 from gsum_assets.hippo_rag.triples import link_questions, triple_rows
-from gsum_resources.protocols.models import Completion, CompletionError, Request
+from tests.gor.toy_documents import Scripted
 from tests.models import HashEmbedder
 from tests.multi_hop.toys import NAMES, collection, edges, question
 
@@ -17,19 +17,9 @@ IDS = ["c0", "c1", "c2"]
 LINKED = {"q": [("a", "b", 1.0)]}
 
 
-class Chooser:
-    """A language model that finds the given facts helpful, or fails."""
-
-    def __init__(self, *numbers: int, fails: bool = False) -> None:
-        self.numbers, self.fails = list(numbers), fails
-        self.requests: list[Request] = []
-
-    def complete(self, requests: list[Request]) -> list[Completion | CompletionError]:
-        self.requests += requests
-        if self.fails:
-            return [CompletionError("it is away", "chooser")] * len(requests)
-        parsed = Recognition(helpful=self.numbers)
-        return [Completion("", "chooser", 5, 1, 0.0, parsed=parsed)] * len(requests)
+def chooser(*numbers: int) -> Scripted:
+    """A language model that finds the given facts helpful."""
+    return Scripted(lambda request: Recognition(helpful=list(numbers)).model_dump_json())
 
 
 def triples() -> pa.Table:
@@ -73,18 +63,18 @@ def test_question_is_linked_with_the_nearest_triples_of_its_scope() -> None:
 
 
 def test_language_model_chooses_among_the_triples() -> None:
-    model = Chooser(2, 7)
+    model = chooser(2, 7)
     row = link_questions(triples(), question(0.1, 0.9, 0.5), model, 2).rows.to_pylist()[0]
-    assert (row["relationship_ids"], row["calls"], row["tokens_in"]) == (["r2"], 1, 5)
+    assert (row["relationship_ids"], row["calls"], row["tokens_in"]) == (["r2"], 1, 10)
     assert model.requests[0].passages == ("B – C", "C – D")
-    none = link_questions(triples(), question(0.1, 0.9, 0.5), Chooser(), 2)
+    none = link_questions(triples(), question(0.1, 0.9, 0.5), chooser(), 2)
     assert none.rows["relationship_ids"].to_pylist() == [[]]
 
 
 def test_where_the_model_fails_all_triples_stay_and_it_is_said() -> None:
-    result = link_questions(triples(), question(0.1, 0.9, 0.5), Chooser(fails=True), 2)
+    result = link_questions(triples(), question(0.1, 0.9, 0.5), Scripted(lambda request: None), 2)
     assert result.rows["relationship_ids"].to_pylist() == [["r1", "r2"]]
-    assert "it is away" in result.failures[0]
+    assert "the server is tired" in result.failures[0]
 
 
 def test_walk_reaches_the_passage_of_the_second_hop() -> None:
