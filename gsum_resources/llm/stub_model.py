@@ -5,8 +5,9 @@ writes the replies. Token counts are estimates: four bytes each. Memoized replie
 show the error of the estimate.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger
@@ -22,18 +23,21 @@ from gsum_resources.protocols.models import (
     Request,
 )
 from gsum_resources.settings.schema import LlmSettings
+from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import ParquetStore
 
 STUB = "stub"
 """Name of the model in its replies, which distinguishes them from memoized real ones."""
 _TOKENS_PER_WORD = 1.3  # of English
+_MOST_ITEMS = 10  # of a list of questions, personas or tasks
 
 
 class StubModel:
     """A `LanguageModel` that replaces another one.
 
     If the writer returns an empty text, the reply is the beginning of the prompt. A schema that it
-    cannot fill is an error, which counts as a reply of `max_words`.
+    cannot fill is an error, which counts as a reply of `max_words`; but lists of questions, from
+    which further requests follow, are invented.
 
     Parameters
     ----------
@@ -80,11 +84,38 @@ class StubModel:
             if request.schema:
                 tokens_out = round(request.max_words * _TOKENS_PER_WORD)
                 why = written.message
+                if request.task == "question":
+                    invented = request.schema.model_validate(_invented(request))
+                    return Completion("", STUB, tokens_in, tokens_out, 0.0, invented)
                 return CompletionError(why, STUB, tokens_in=tokens_in, tokens_out=tokens_out)
             written = Completion("", STUB, 0, 0, 0.0)
         text = written.text or " ".join(request.render().split()[: request.max_words])
         tokens_out = estimated_tokens(text)
         return Completion(text, STUB, tokens_in, tokens_out, 0.0, written.parsed)
+
+
+def _invented(request: Request) -> Any:
+    """Return a value of the request's schema whose lists are full and whose texts all differ."""
+    assert request.schema
+    whole = request.schema.model_json_schema()
+
+    def value_of(schema: Mapping[str, Any], place: str) -> Any:
+        if reference := schema.get("$ref"):
+            return value_of(whole["$defs"][reference.rpartition("/")[2]], place)
+        match schema.get("type"):
+            case "object":
+                return {
+                    key: value_of(each, place + key) for key, each in schema["properties"].items()
+                }
+            case "array":
+                return [value_of(schema["items"], f"{place}{n}") for n in range(_MOST_ITEMS)]
+            case "string":
+                digits = hash_texts([request.render(), place], 15)
+                return " ".join(digits[start : start + 6] for start in range(0, 30, 6))
+            case _:
+                return 1
+
+    return value_of(whole, "")
 
 
 @dataclass

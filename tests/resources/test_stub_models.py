@@ -1,11 +1,13 @@
 """Understudies of served models, and the copy of a home that they play in."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gsum_assets.evaluation.generate_questions import Personas
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
@@ -54,6 +56,15 @@ def test_schema_that_the_extractive_model_cannot_fill_still_counts() -> None:
     assert free.text == "[1] one boat"
     assert isinstance(structured, CompletionError)
     assert (structured.tokens_in, structured.tokens_out) == (5, 26)
+
+
+def test_lists_from_which_requests_follow_are_invented() -> None:
+    stub = StubModel(SERVED, "m", FirstWords(refuses="boat"))
+    asked = [replace(request_of(f"boat {n}", Personas), task="question") for n in range(2)]
+    replies = stub.complete(asked)
+    personas = [p for reply in replies for p in reply.parsed.personas]
+    assert len({persona.name for persona in personas}) == 20
+    assert [reply.tokens_out for reply in replies] == [26, 26]
 
 
 def test_memo_gives_the_usage_of_the_real_model(tmp_path: Path) -> None:
