@@ -25,14 +25,15 @@ EXTRACTION = INDEX[0]
 
 
 class Sections:
-    """Settings that are not set, and built-in prompts."""
+    """Settings that have every step read all that it may, and built-in prompts."""
 
     def section(self, corpus: str, name: str) -> Any:
         """Return the contents of `corpus.toml` or the text of a prompt."""
         table, _, rest = name.partition(".")
         if table == "prompts":
             return PROMPTS.built_in[rest.partition(".")[2]].text
-        return {"max_words": 50} if name == "answer" else {}
+        chosen = {"answer": {"max_words": 50}, "graphrag.merging": {"judged_from": 0.9}}
+        return chosen.get(name, {})
 
 
 class Recorded(dict[str, Any]):
