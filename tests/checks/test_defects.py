@@ -295,6 +295,7 @@ def test_file_not_written_by_gsum_fails(house: House) -> None:
     assert lineage.broke  # an error, though the check only warns of what it finds
 
 
+@pytest.mark.slow
 def test_run_repeats_findings_on_tables_it_did_not_write(house: House) -> None:
     check = "retrieval/rankings:ranks_consecutive"
     path = house.store.path(TABLES["rankings"], BM25)

@@ -10,6 +10,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 from tests.fuzz.folder_plans import plans, written
 
 
+@pytest.mark.slow
 @given(plans(4))
 @settings(max_examples=40, deadline=None)
 def test_every_file_is_a_document_or_a_row(tmp_path_factory, plan):

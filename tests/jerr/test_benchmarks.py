@@ -119,6 +119,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
+@pytest.mark.slow
 def test_both_methods_answer_every_form_of_question(answered: House) -> None:
     rows = answered.table("summaries").to_pylist()
     questions = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
@@ -128,10 +129,12 @@ def test_both_methods_answer_every_form_of_question(answered: House) -> None:
     }
 
 
+@pytest.mark.slow
 def test_no_check_of_the_family_fails(answered: House) -> None:
     assert {name for name in failing(answered) if name.startswith("jerr")} == set()
 
 
+@pytest.mark.slow
 def test_choice_is_one_of_the_options_and_correct_or_wrong(answered: House) -> None:
     found = scores(answered, "accuracy")
     questions = of_form(answered, "choice")
@@ -143,6 +146,7 @@ def test_choice_is_one_of_the_options_and_correct_or_wrong(answered: House) -> N
             assert found[row["method"], row["query_id"], "accuracy"] == is_right
 
 
+@pytest.mark.slow
 def test_short_answer_is_short_and_scored(answered: House) -> None:
     questions = of_form(answered, "short")
     rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in questions]

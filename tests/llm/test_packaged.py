@@ -56,6 +56,7 @@ def test_text_and_structure_succeed_at_the_first_attempt(model):
     assert model.complete([FREE])[0].text == free.text
 
 
+@pytest.mark.slow
 @needs_model
 def test_tokens_equal_those_of_the_original_tokenizer(model):
     texts = ["In 1911, nine crowns.", "  Two  blanks\n\n", "日本語 ok", "naïve 🙂", "x" * 50]

@@ -66,6 +66,7 @@ def read(house: House) -> None:
         assert refresh(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
 
 
+@pytest.mark.slow
 def test_mixed_folder_is_read_through_a_link_once_per_file(
     house: House, converted: list[bytes], tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_killed_run_ends_and_frees_its_slot(
     assert given_up == (set() if tagged else {CORPUS})
 
 
+@pytest.mark.slow
 def test_waiting_step_gets_the_slot_of_a_killed_process(
     instance: dg.DagsterInstance, leases: Leases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,7 @@ def test_nothing_is_requested_if_all_is_current(current: House) -> None:
         assert requested(current.pipeline(), instance) == set()
 
 
+@pytest.mark.slow
 def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) -> None:
     pipeline = changeable.pipeline()
     dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
@@ -235,6 +236,7 @@ def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) ->
         assert requested(pipeline, instance) == set()
 
 
+@pytest.mark.slow
 def test_daemon_gives_up_failures_and_a_refresh_retries(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
     failed = {(asset, Partition(CORPUS, method="bm25")) for asset in ANSWERS}
