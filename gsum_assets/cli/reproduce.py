@@ -133,27 +133,22 @@ def _written(
 def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     """Show what the parts would request and cost; return whether to run them."""
     from gsum_assets.cli.terminal import Console, print_plan, print_total
-    from gsum_assets.planning.plan import PlanError, plan
+    from gsum_assets.planning.plan import plan
 
     is_served = any(part.home.settings().has_served_model for part in parts)
     if not (only_plan or is_served):
         click.echo("nothing to pay: no model is on a server")
         return True
-    plans, unknown = [], False
+    plans = []
     for part in parts:
-        try:
-            with Console() as console:
-                plans.append(plan(part.home, part.corpus, list(part.rows), on_step=console.step))
-        except PlanError as error:  # such as questions that only a language model can write
-            click.echo(f"the cost is not known: {error}", err=True)
-            unknown = True
-            continue
+        with Console() as console:
+            plans.append(plan(part.home, part.corpus, list(part.rows), on_step=console.step))
         print_plan(plans[-1])
     if len(plans) > 1:
         print_total(plans)
     if only_plan:
         return False
-    if (unknown or sum(one.total().n for one in plans)) and not yes:
+    if sum(one.total().n for one in plans) and not yes:
         click.confirm("Run it?", abort=True)
     return True
 

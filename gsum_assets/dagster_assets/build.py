@@ -105,7 +105,9 @@ def asset_of(
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
-        read = {**read.pop(INDEX, {}), **read}
+        index = read.pop(INDEX, {})
+        indexed = {name: index[declared.table(name).name] for name in declared.by_index if index}
+        read = {**indexed, **read}
         warehouse: WarehouseIO = context.resources.gsum_warehouse
         with explained():
             existing = warehouse.existing([partition_of(key) for key in context.partition_keys])

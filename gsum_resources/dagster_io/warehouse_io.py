@@ -32,7 +32,7 @@ REPLACED = "gsum/of_this_run_alone"
 def as_tables(names: Mapping[str, Sequence[str]]) -> dict[str, Mapping[str, Sequence[str]]]:
     """Return metadata of an AssetIn that gives these tables of its corpora, not its own rows.
 
-    The step receives a dict of `Lazy`, by the last segment of each name.
+    The step receives a dict of `Lazy` by name.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class WarehouseIO(dg.IOManager):
         if "gsum/tables" in how:
             corpora = {partition.corpus for partition in partitions}
             return {
-                name.split(".")[-1]: self._of_corpora(step, self.tables[name], corpora, columns)
+                name: self._of_corpora(step, self.tables[name], corpora, columns)
                 for name, columns in how["gsum/tables"].items()
             }
         table = self._table_of(context.asset_key.path)
