@@ -107,6 +107,7 @@ def test_two_links_to_one_folder_are_two_folders(folder: Path) -> None:
     assert [file.name for file in list_files(folder)] == ["good.txt", "one/a.txt", "two/a.txt"]
 
 
+@pytest.mark.slow
 def test_a_deep_folder_is_listed_as_far_as_its_paths_can_be_opened(folder: Path) -> None:
     here = os.getcwd()  # noqa: PTH109
     try:

@@ -81,6 +81,7 @@ def in_order(report: RunReport) -> list[AssetPartition]:
     return [(a, p) for result in report.results for a in result.assets for p in result.partitions]
 
 
+@pytest.mark.slow
 def test_corpora_are_independent(
     two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
 ) -> None:
@@ -123,6 +124,7 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
             assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
+@pytest.mark.slow
 def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
     fresh.embedder = BrokenEmbedder()
     report = fresh.run(["bm25"])
@@ -330,6 +332,7 @@ def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
         assert len(changeable.table("llm_calls")) == before
 
 
+@pytest.mark.slow
 def test_step_that_waits_for_a_place_in_a_pool_says_so(
     fresh: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
