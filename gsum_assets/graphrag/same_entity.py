@@ -81,6 +81,9 @@ class ModelJudge:
         if getattr(self._model, "only_quotes", False):
             return []
         own = [names[min(group, key=lambda key: names[key].rank())] for group in groups]
+        own = [name for name in own if not name.is_guessed]  # noun phrases that rules found
+        if len(own) < 2:
+            return []
         vectors = self._embedder.embed([name.name for name in own])
         pairs = [
             pair
@@ -128,19 +131,16 @@ class ModelJudge:
 def alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[Pair]:
     """Return pairs of names that may be of one entity, the most alike first.
 
-    A pair has a cosine of at least `least`, and one of the two is among the nearest of the other.
-    Noun phrases that rules found are left out, and pairs of a person and something else.
+    A pair has a cosine of at least `least`, one of the two is among the nearest of the other, and
+    not one of them alone is a person.
 
     Parameters
     ----------
     vectors : of the names, `(n_names, dim)`, of unit length.
     """
-    kept = [index for index, name in enumerate(names) if not name.is_guessed]
-    if len(kept) < 2:
-        return []
-    found, _ = nearest(vectors[kept], np.arange(len(kept) + 1), _NEIGHBOURS)
+    found, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)
     return sorted(
-        set(_pairs([names[index] for index in kept], found.indices, found.similarities, least)),
+        set(_pairs(names, found.indices, found.similarities, least)),
         key=lambda pair: (-pair.cosine, pair),
     )
 
