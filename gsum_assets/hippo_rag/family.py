@@ -18,9 +18,8 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.loading import collection_of, contexts_of
+from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.ranking import rank_questions
-from gsum_assets.retrieval.settings import RetrievalSettings
 
 _ALIASES, _ENTITIES = "graphrag/aliases", "graphrag/entities"
 _RELATIONSHIPS = "graphrag/relationships"
@@ -77,11 +76,6 @@ def _rank(inputs: Inputs) -> pa.Table:
     return rank_questions(retriever, questions, collection_of(inputs))
 
 
-def _contexts(inputs: Inputs) -> pa.Table:
-    settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    return contexts_of(inputs, settings.main_k)
-
-
 FAMILY = Family(
     "hippo_rag",
     ("hippo-rag",),
@@ -109,7 +103,7 @@ FAMILY = Family(
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", "triples", "edges", "query_embeddings"),
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(main_contexts, CONTEXTS, ("chunks",), pool=None),
     ),
     settings=HippoRagSettings,
     prompts=PROMPTS,

@@ -12,9 +12,8 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.loading import collection_of, contexts_of
+from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.ranking import rank_questions
-from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.vectors import vectors_of
 
 _ALIASES, _ENTITIES, _SENTENCES = "graphrag/aliases", "graphrag/entities", "evidence/sentences"
@@ -47,11 +46,6 @@ def _rank(inputs: Inputs) -> pa.Table:
     return rank_questions(retriever, questions, collection_of(inputs))
 
 
-def _contexts(inputs: Inputs) -> pa.Table:
-    settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    return contexts_of(inputs, settings.main_k)
-
-
 FAMILY = Family(
     "linear_rag",
     ("linear-rag",),
@@ -76,7 +70,7 @@ FAMILY = Family(
                 *(_ALIASES, _SENTENCES, "query_embeddings"),
             ),
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(main_contexts, CONTEXTS, ("chunks",), pool=None),
     ),
     settings=LinearRagSettings,
     k="retrieval.k",

@@ -14,6 +14,7 @@ from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
 from gsum_assets.retrieval.late_texts import LateTexts
+from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.vectors import gathered
 from gsum_resources.engine.threads import ahead
 from gsum_resources.store.arrow import pc
@@ -111,6 +112,12 @@ def contexts_of(inputs: Inputs, k: int) -> pa.Table:
     rankings = inputs.table("rankings")
     ids = best_chunks(rankings, k)["item_id"].to_pylist()
     return top_contexts(rankings, inputs.tables["chunks"].rows_with("chunk_id", ids), k)
+
+
+def main_contexts(inputs: Inputs) -> pa.Table:
+    """Return `contexts_of` for the k of `[retrieval]`, of a list its main one."""
+    settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
+    return contexts_of(inputs, settings.main_k)
 
 
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
