@@ -1,0 +1,1 @@
+"""`gsum serve`: questions over HTTP, to chat clients and over MCP."""
