@@ -390,18 +390,23 @@ def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
     family = METHODS.family_of(method)
     find_corpus(workspace.home.corpora, corpus)
     if missing := _missing(workspace, corpus, family, method):
-        ready = [
-            name
-            for other in FAMILIES
-            for name in other.methods
-            if not _missing(workspace, corpus, other, name)
-        ]
+        ready = methods_ready(workspace, corpus)
         others = f"; what can answer now: {', '.join(ready)}" if ready else ""
         raise CorpusError(
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
             f"`gsum run {corpus} --methods {method}` first{others}"
         )
     return family
+
+
+def methods_ready(workspace: Workspace, corpus: str) -> list[str]:
+    """Return the methods all of whose tables have a file."""
+    return [
+        name
+        for family in FAMILIES
+        for name in family.methods
+        if not _missing(workspace, corpus, family, name)
+    ]
 
 
 def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:

@@ -1,1 +1,1 @@
-"""`gsum serve`: questions over HTTP, to chat clients and over MCP."""
+"""A resident service over the indexes of a home: an API, a chat protocol and a page."""

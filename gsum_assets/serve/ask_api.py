@@ -1,0 +1,177 @@
+"""`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from gsum_assets.answering.ask import Answer, find, inputs_of, require_question
+from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.registry.families import METHODS
+from gsum_assets.retrieval.follow_up import Turn
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.serve.requests import with_body
+from gsum_assets.serve.service import service_of
+from gsum_resources.store.arrow import pc
+
+_MOST_PASSAGES = 200
+
+
+class EarlierTurn(BaseModel):
+    """A question of the conversation before, and its answer."""
+
+    question: str = Field(max_length=20_000)
+    answer: str = Field(max_length=200_000)
+
+
+class AskBody(BaseModel):
+    """Body of `/api/ask`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corpus: str | list[str]
+    question: str = Field(max_length=20_000)
+    method: str | None = None
+    document: str | None = None
+    where: str = Field(default="", max_length=10_000)
+    explain: bool = False
+    history: list[EarlierTurn] = Field(default=[], max_length=100)
+    stream: bool = False
+
+    @property
+    def corpora(self) -> list[str]:
+        """The corpora that are asked."""
+        return [self.corpus] if isinstance(self.corpus, str) else self.corpus
+
+
+class SearchBody(BaseModel):
+    """Body of `/api/search`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corpus: str
+    query: str = Field(max_length=20_000)
+    method: str | None = None
+    k: int = Field(default=20, ge=1, le=_MOST_PASSAGES)
+    document: str | None = None
+    where: str = Field(default="", max_length=10_000)
+
+
+def _ask(request: Request, body: AskBody) -> JSONResponse:
+    service = service_of(request)
+    for corpus in body.corpora:
+        service.require(request, corpus)
+    with service.snapshot(body.corpora[0], body.method or DEFAULT_METHOD) as workspace:
+        answer = answered(workspace, body)
+        return JSONResponse(answer_object(workspace, answer))
+
+
+def answered(workspace: Workspace, body: AskBody) -> Answer:
+    """Return the answer to a question as the last one of its conversation."""
+    turns = [Turn(turn.question, turn.answer) for turn in body.history]
+    conversation = Conversation(workspace, body.corpora, explain=body.explain, turns=turns)
+    conversation.use_method(body.method or DEFAULT_METHOD)
+    conversation.use_document(body.document or "")
+    if body.where:
+        conversation.use_where(body.where)
+    return conversation.ask(body.question)
+
+
+def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain values, with the characters of its sources in their documents."""
+    rows = {row["node_id"]: row for row in answer.passages}
+    sources = [
+        {
+            "number": number,
+            "corpus": rows.get(source.node_id, {}).get("corpus", answer.corpus),
+            "document_id": source.document_id,
+            "node_id": source.node_id,
+            "title": source.title,
+            "location": source.location,
+            "text": source.text,
+            "marked": [list(span) for span in source.marked],
+        }
+        for number, source in enumerate(answer.sources, 1)
+    ]
+    spans = _spans(workspace, sources)
+    for source in sources:
+        source["start"], source["end"] = spans.get(
+            (source["corpus"], source["node_id"]), (None, None)
+        )
+    return {
+        "corpus": answer.corpus,
+        "question": answer.question,
+        "understood": answer.understood or None,
+        "method": answer.method,
+        "model": answer.model or None,
+        "text": answer.text,
+        "is_refusal": answer.is_refusal,
+        "probability": answer.probability,
+        "lines": [
+            {
+                "sentences": [
+                    {
+                        "text": sentence.text,
+                        "numbers": list(sentence.numbers),
+                        "unsupported": list(sentence.unsupported),
+                    }
+                    for sentence in line.sentences
+                ]
+            }
+            for line in answer.lines
+        ],
+        "sources": sources,
+        "passages": [dict(row) for row in answer.passages],
+        "usage": dict(answer.usage),
+        "explanation": answer.explanation or None,
+    }
+
+
+def _spans(
+    workspace: Workspace, sources: Sequence[dict[str, Any]]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the first character and one past the last of sources that are chunks."""
+    spans = {}
+    for corpus in {source["corpus"] for source in sources if source["corpus"]}:
+        ids = [source["node_id"] for source in sources if source["corpus"] == corpus]
+        rows = workspace.rows("chunks", corpus).columns(["chunk_id", "start", "end"])
+        rows = rows.filter(pc.is_in(rows["chunk_id"], value_set=_strings(ids)))
+        for row in rows.to_pylist():
+            spans[corpus, row["chunk_id"]] = row["start"], row["end"]
+    return spans
+
+
+def _strings(values: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, pa.string())
+
+
+def _search(request: Request, body: SearchBody) -> JSONResponse:
+    service, method = service_of(request), body.method or DEFAULT_METHOD
+    service.require(request, body.corpus)
+    require_question(body.query)
+    with service.snapshot(body.corpus, method) as workspace:
+        inputs, _ = inputs_of(workspace, body.corpus, method)
+        found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
+        rows = found.passages[: body.k]
+        sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
+        spans = _spans(workspace, sources)
+    passages = []
+    for row in rows:
+        start, end = spans.get((body.corpus, row["node_id"]), (None, None))
+        title = found.titles.get(row["document_id"] or "")
+        names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
+        shown = {name: row[name] for name in names}
+        passages.append({**shown, "title": title, "start": start, "end": end})
+    return JSONResponse({"passages": passages})
+
+
+ROUTES = [
+    Route("/api/ask", with_body(AskBody, _ask), methods=["POST"]),
+    Route("/api/search", with_body(SearchBody, _search), methods=["POST"]),
+]
