@@ -11,6 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 from gsum_assets.serve import ask_api, corpora_api, documents_api
 from gsum_assets.serve.errors import RequestError, on_request_error, on_value_error
+from gsum_assets.serve.mcp_server import McpEndpoint, mcp_route
 from gsum_assets.serve.service import Service
 
 _PAGE = Path(__file__).parent / "page"
@@ -22,15 +23,18 @@ def _health(_: Request) -> JSONResponse:
 
 def new_app(service: Service) -> Starlette:
     """Return the application over a service."""
+    mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [
         Route("/health", _health),
         *corpora_api.ROUTES,
         *ask_api.ROUTES,
         *documents_api.ROUTES,
+        mcp_route(mcp),
         Mount("/", StaticFiles(directory=_PAGE, html=True, check_dir=False)),
     ]
     app = Starlette(
         routes=routes,
+        lifespan=mcp.lifespan,
         exception_handlers={RequestError: on_request_error, ValueError: on_value_error},
     )
     app.state.service = service

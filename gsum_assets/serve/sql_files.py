@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import IO, Any
+from typing import Any
 
 from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
@@ -47,13 +47,13 @@ class CorpusFiles(AbstractFileSystem):
             raise FileNotFoundError(path)
         return "/".join([self._root, *parts])
 
-    def find(self, path: str, maxdepth: Any = None, withdirs: Any = False, **_: Any) -> Any:
+    def find(self, path: str, *_: Any, **__: Any) -> Any:
         """Return information on each file below a folder, by path."""
         folder = path.removeprefix(f"{self.protocol}://").strip("/").removeprefix(ROOT).strip("/")
         if ".." in folder.split("/"):
             return {}
         inner = f"{self._root}/{folder}".rstrip("/")
-        files = self._fs.find(inner, detail=True)
+        files: Any = self._fs.find(inner, detail=True)
         return {
             outer: info
             for name, info in files.items()
@@ -72,7 +72,7 @@ class CorpusFiles(AbstractFileSystem):
         matches = re.compile(glob_translate(pattern)).match
         return sorted(filter(matches, self.find(pattern.partition("*")[0].rpartition("/")[0])))
 
-    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> IO[bytes]:
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
         """Open a file for reading.
 
         Raises
