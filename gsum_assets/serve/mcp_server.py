@@ -41,7 +41,7 @@ _Document = Annotated[str | None, Field(description="Id or title of the only doc
 def mcp_server(service: Service) -> "MCPServer":
     """Return the server of the tools over a service."""
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp_types import ToolAnnotations
+    from mcp.types import ToolAnnotations
 
     server = MCPServer(
         "gsum", instructions=INSTRUCTIONS, version=version("gsum"), log_level="WARNING"
