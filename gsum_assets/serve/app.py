@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from gsum_assets.serve import ask_api, corpora_api, documents_api
+from gsum_assets.serve import ask_api, corpora_api, documents_api, graphs_api
 from gsum_assets.serve.errors import RequestError, on_request_error, on_value_error
 from gsum_assets.serve.mcp_server import McpEndpoint, mcp_route
 from gsum_assets.serve.service import Service
@@ -29,6 +29,7 @@ def new_app(service: Service) -> Starlette:
         *corpora_api.ROUTES,
         *ask_api.ROUTES,
         *documents_api.ROUTES,
+        *graphs_api.ROUTES,
         mcp_route(mcp),
         Mount("/", StaticFiles(directory=_PAGE, html=True, check_dir=False)),
     ]

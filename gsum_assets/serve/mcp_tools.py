@@ -14,10 +14,14 @@ from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
 from gsum_assets.serve.corpora_api import corpus_state
 from gsum_assets.serve.documents_api import passage_in
+from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.graph_index import GRAPHS, row_of, stored_graphs
+from gsum_assets.serve.graphs import holding, neighbours, search
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox
 
 _OF_SOURCE = ("number", "corpus", "document_id", "title", "location", "text")
+_OTHERS = 10  # nodes that match words, besides the one shown
 _OF_PASSAGE = ("rank", "score", "document_id", "title", "text")
 
 
@@ -36,11 +40,12 @@ class Tools:
     request: Request | None = None
 
     def list_corpora(self) -> str:
-        """Return the corpora as JSON: their methods, sizes and states."""
+        """Return the corpora as JSON: their methods, graphs, sizes and states."""
         states = []
         for corpus in self._corpora():
             with self.service.snapshot(corpus) as workspace:
-                states.append(corpus_state(workspace, corpus))
+                graphs = [graph["graph"] for graph in stored_graphs(workspace, corpus)]
+                states.append({**corpus_state(workspace, corpus), "graphs": graphs})
         return _json(states)
 
     def ask(
@@ -78,6 +83,34 @@ class Tools:
                 "A passage and its surroundings, in the order of the document.",
                 passage_in(workspace, corpus, passage_id, around),
             )
+
+    def neighbours(self, node: str, corpus: str | None, graph: str, depth: int, k: int) -> str:
+        """Return a node of a graph, by its id or words of its label, and the nodes around it."""
+        corpus = self._corpus(corpus)
+        with self.service.snapshot(corpus) as workspace:
+            whole = GRAPHS.get(workspace, corpus, graph)
+            matches = holding(whole, node) or search(whole, node, _OTHERS + 1)
+            if not matches:
+                raise RequestError(
+                    404, "unknown_node", f"graph '{graph}' of corpus '{corpus}' has no '{node:.80}'"
+                )
+            node_id = whole.ids[matches[0]]
+            near = neighbours(whole, node_id, depth, k + 1)
+            row = row_of(workspace, corpus, graph, node_id)
+        nodes = zip(near.ids, near.labels, near.kinds, strict=True)
+        edges = zip(near.ends.tolist(), near.weights.tolist(), near.relations, strict=True)
+        content = {
+            "node": row,
+            "also_matching": [{"id": whole.ids[i], "label": whole.labels[i]} for i in matches[1:]],
+            "nodes": [{"id": a, "label": b, "kind": c} for a, b, c in nodes],
+            "edges": [
+                {"source": near.ids[a], "target": near.ids[b], "relation": relation, "weight": w}
+                for (a, b), w, relation in edges
+            ],
+        }
+        return quotation(
+            "A node, the nodes around it, nearest first, and the edges between them.", content
+        )
 
     def sql(self, query: str) -> str:
         """Return the rows of a SELECT over the tables of the corpora that may be asked."""
