@@ -10,23 +10,27 @@ from typing import Any
 
 import anyio
 import httpx2
+import pyarrow as pa
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.definitions import pipeline_for
+from gsum_assets.evaluation.token_usage import NO_USAGE
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import refresh
 from gsum_assets.serve.app import new_app
 from gsum_assets.serve.mcp_server import INSTRUCTIONS, mcp_server
 from gsum_assets.serve.service import Service
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.settings.home import Home
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import keep_no_step_logs, without_records
 from tests.gsum.harbour import write_corpus
 
 CORPUS = "harbour"
-TOOLS = ["ask", "list_corpora", "read_passage", "search", "sql"]
+TOOLS = ["ask", "list_corpora", "neighbours", "read_passage", "search", "sql"]
 QUESTION = "What was the wheel repaired with?"
 
 
@@ -41,7 +45,28 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         with open_instance(home) as instance, without_records():
             report = refresh(pipeline_for(home, presented=False), instance, CORPUS, ["bm25"])
         assert report.errors == []
+        write_entities(home)
         yield home
+
+
+def write_entities(home: Home) -> None:
+    """Three entities: a mill beside its wheel and its owner."""
+    written = {"chunk_ids": [], "document_ids": [], "model": "m", "description": "", **NO_USAGE}
+    entity = {"type": "thing", "type_variants": [], "n_descriptions": 1, "n_mentions": 1}
+    names = {"a": "Marsh Mill", "b": "Wheel", "c": "Ann Marsh"}
+    entities = [
+        {**entity, **written, "entity_id": i, "name": n, "name_key": n.lower(), "degree": 1}
+        for i, n in names.items()
+    ]
+    edge = {"n_descriptions": 1, "weight": 1.0, "strength": 1.0, "combined_degree": 2}
+    edges = [
+        {**edge, **written, "relationship_id": f"a{i}", "source_id": "a", "target_id": i}
+        for i in "bc"
+    ]
+    for name, rows in {"entities": entities, "relationships": edges, "communities": []}.items():
+        table = TABLES[f"graphrag.{name}"]
+        content = pa.Table.from_pylist(rows, table.schema)
+        home.open_store().write(table, Partition(CORPUS), content, Provenance("", "1"))
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +120,7 @@ async def each_tool(client: Client) -> None:
     (corpus,) = json.loads(await text_of(client, "list_corpora"))
     assert (corpus["corpus"], corpus["n_documents"]) == (CORPUS, 3)
     assert "bm25" in corpus["methods"]
+    assert corpus["graphs"] == ["entities"]
     answer = quoted(await text_of(client, "ask", question=QUESTION, method="bm25"))
     assert "oak" in answer["text"]
     assert "oak" in answer["sources"][0]["text"]
@@ -105,6 +131,10 @@ async def each_tool(client: Client) -> None:
     assert read["document_id"] == "mill"
     assert len(read["passages"]) > 1
     assert passage["text"] in [near["text"] for near in read["passages"]]
+    near = quoted(await text_of(client, "neighbours", node="marsh mill", k=2))
+    assert near["node"]["name"] == "Marsh Mill"
+    assert {node["label"] for node in near["nodes"]} == {"Marsh Mill", "Wheel", "Ann Marsh"}
+    assert {(edge["source"], edge["target"]) for edge in near["edges"]} == {("a", "b"), ("a", "c")}
     rows = quoted(await text_of(client, "sql", query="select count(*) as n from documents"))
     assert rows == {"columns": {"n": "BIGINT"}, "rows": [[3]]}
 
@@ -138,6 +168,10 @@ def test_errors_say_what_to_do(service: Service) -> None:
             for passage_id in ("../../etc/passwd", "' or 1=1 --", ""):
                 message = await error_of(client, "read_passage", passage_id=passage_id)
                 assert f"has no passage '{passage_id}'" in message
+            assert "has no 'nobody'" in await error_of(client, "neighbours", node="nobody")
+            assert "no graph 'records' yet" in await error_of(
+                client, "neighbours", node="x", graph="records"
+            )
             assert "one SELECT" in await error_of(client, "sql", query="drop view documents")
             assert "less than or equal to 50" in await error_of(client, "search", query="x", k=1000)
 
