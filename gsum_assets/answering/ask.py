@@ -134,7 +134,11 @@ def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, R
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
     inputs = Inputs(
-        {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
+        {**tables, SETTINGS: Sections(workspace.section)},
+        corpus,
+        method,
+        store=workspace.store,
+        kept=workspace.kept,
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:

@@ -65,7 +65,7 @@ def _ask(request: Request, body: AskBody) -> JSONResponse:
     service = service_of(request)
     for corpus in body.corpora:
         service.require(request, corpus)
-    with service.snapshot(body.corpora[0], body.method or DEFAULT_METHOD) as workspace:
+    with service.snapshot(body.corpora, body.method or DEFAULT_METHOD) as workspace:
         answer = answered(workspace, body)
         return JSONResponse(answer_object(workspace, answer))
 

@@ -308,7 +308,7 @@ class ParquetStore:
         path = self.path(table, partition)
         try:
             if stamp is None and not self.lists_at_once:
-                stamp = self._stamp(path)
+                stamp = self.stamp(path)
             known = self._footers.get(path)
             if known and stamp is not None and known[0] == stamp:
                 return known[1]
@@ -352,7 +352,7 @@ class ParquetStore:
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)
 
-    def _stamp(self, path: str) -> object:
+    def stamp(self, path: str) -> object:
         """Return a value that changes whenever the file at `path` does."""
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116
