@@ -36,7 +36,7 @@ class Workspace:
     home: Home
     store: ParquetStore
     models: Models
-    kept: Kept = field(default_factory=Kept, repr=False, compare=False)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
         """Return the rows of some partitions, which stay in memory until they are written again.

@@ -19,6 +19,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.kept import Kept
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
@@ -181,6 +182,7 @@ class PinnedWorkspace(Workspace):
     """A workspace over pinned tables, with the settings of their corpora at that moment."""
 
     store: PinnedStore
+    kept: Kept = field(default_factory=Kept, repr=False, compare=False)
     _rows: dict[tuple[str, tuple[Partition, ...]], Lazy] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
