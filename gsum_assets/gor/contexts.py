@@ -52,7 +52,9 @@ def _contexts(
     """
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    node_of = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
+    is_ranked = pc.is_in(nodes["node_id"], value_set=pc.unique(ranked["item_id"]))
+    read = nodes.drop_columns(["embedding"]).filter(is_ranked)
+    node_of = {row["node_id"]: row for row in read.to_pylist()}
     nodes_of: dict[str, dict[str, dict]] = {}
     for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
         node = node_of[row["item_id"]]

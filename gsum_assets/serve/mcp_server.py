@@ -3,7 +3,7 @@
 https://modelcontextprotocol.io; the package `mcp` is imported when the first client comes.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from pydantic import Field
-from starlette.requests import Request
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from gsum_assets.serve.errors import RequestError
@@ -46,7 +44,7 @@ def mcp_server(service: Service) -> "MCPServer":
     server = MCPServer(
         "gsum", instructions=INSTRUCTIONS, version=version("gsum"), log_level="WARNING"
     )
-    sandbox = SqlSandbox(service.workspace.store)
+    sandbox = SqlSandbox(service.store)
 
     @contextmanager
     def tools_for(context: Context) -> Iterator[Tools]:
@@ -142,6 +140,15 @@ def _as_tool_errors() -> Iterator[None]:
         raise ToolError(str(error)) from error
 
 
+def serve_stdio(service: Service) -> None:
+    """Serve the client that started this process until it closes stdin."""
+    service.start()
+    try:
+        mcp_server(service).run()
+    finally:
+        service.stop()
+
+
 class McpEndpoint:
     """The MCP server over HTTP, started by its first request.
 
@@ -155,15 +162,14 @@ class McpEndpoint:
         self._lock = anyio.Lock()
 
     @asynccontextmanager
-    async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """Let requests be answered while the context lasts."""
         async with anyio.create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of a client that may ask any corpus."""
-        await anyio.to_thread.run_sync(self._service.corpora, Request(scope))
+        """Answer a request."""
         async with self._lock:
             if self._manager is None:
                 assert self._tasks, "the application's lifespan has not begun"
@@ -177,8 +183,3 @@ class McpEndpoint:
         async with server.session_manager.run():
             task_status.started(server.session_manager)
             await anyio.sleep_forever()
-
-
-def mcp_route(endpoint: Callable) -> Route:
-    """Return the route of the server over HTTP."""
-    return Route("/mcp", endpoint, methods=["GET", "POST", "DELETE"])

@@ -45,7 +45,7 @@ class Tools:
         for corpus in self._corpora():
             with self.service.snapshot(corpus) as workspace:
                 graphs = [graph["graph"] for graph in stored_graphs(workspace, corpus)]
-                states.append({**corpus_state(workspace, corpus), "graphs": graphs})
+                states.append({**corpus_state(self.service, corpus), "graphs": graphs})
         return _json(states)
 
     def ask(
@@ -122,7 +122,7 @@ class Tools:
     def _corpora(self) -> list[str]:
         if self.request is not None:
             return self.service.corpora(self.request)
-        return corpora_in(self.service.workspace.home.corpora)
+        return corpora_in(self.service.home.corpora)
 
     def _corpus(self, name: str | None) -> str:
         """Return the name of a corpus that may be asked; None: the only one."""
@@ -133,7 +133,7 @@ class Tools:
         if self.request is not None:
             self.service.require(self.request, name)
         else:
-            find_corpus(self.service.workspace.home.corpora, name)
+            find_corpus(self.service.home.corpora, name)
         return name
 
 

@@ -15,7 +15,6 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.pipeline.tables import TABLES
@@ -71,7 +70,7 @@ def write_entities(home: Home) -> None:
 
 @pytest.fixture(scope="module")
 def service(home: Home) -> Service:
-    return Service(open_workspace(home))
+    return Service.over(home)
 
 
 def in_process(service: Service) -> Client:
