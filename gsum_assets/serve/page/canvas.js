@@ -52,7 +52,7 @@ export async function draw(container, data, on) {
     labelSize: 12,
     labelColor: { color: color("--ink") },
     defaultEdgeColor: paint.edge,
-    minEdgeThickness: nodes.length > MANY ? 0.3 : 1,
+    minEdgeThickness: nodes.length > MANY ? 0.3 : nodes.length > 1000 ? 0.8 : 1.4,
     zIndex: true,
     stagePadding: 24,
     allowInvalidContainer: true,

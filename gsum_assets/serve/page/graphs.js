@@ -182,7 +182,7 @@ class Explorer {
     return [
       h("p", { class: "kind" }, `${found.kind} · ${found.group}`),
       h("h2", { class: isText ? "hidden" : null }, found.label),
-      text && h("p", { class: "excerpt" }, clipped(text, 700)),
+      text && h("p", { class: "excerpt" }, clipped(text, 500)),
       row.facts?.length > 0 && h("ul", {}, row.facts.slice(0, 6).map((fact) => h("li", {}, fact))),
       place && h("p", {}, h("a", { href: place }, "Open in its document")),
       row.communities?.length > 0 && communities(row.communities),
