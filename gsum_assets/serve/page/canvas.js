@@ -1,6 +1,6 @@
 // A graph drawn with WebGL by sigma.js, from the positions that the service computed.
 
-const MANY = 5_000; // nodes above which edges are hidden while the graph moves
+const MANY = 5_000; // nodes above which drawing saves time: points, thin lines, edges after the first frame
 let libraries = null;
 
 /** Load sigma.js and graphology once, when a graph is first shown. */
@@ -27,13 +27,15 @@ export const color = (name) => getComputedStyle(document.documentElement).getPro
  */
 export async function draw(container, data, on) {
   await load();
-  const graph = new graphology.Graph({ type: "undirected", multi: true });
+  let graph = new graphology.Graph({ type: "undirected", multi: true });
   const colors = new Map(data.legend.map((entry) => [entry.group, entry.color]));
   for (const node of data.nodes) {
     graph.addNode(node.id, { label: node.label, x: node.x, y: node.y, size: node.size, color: colors.get(node.group), group: node.group, kind: node.kind });
   }
   const nodes = data.nodes;
-  for (const [source, target] of data.edges) graph.addEdge(nodes[source].id, nodes[target].id);
+  const isLarge = nodes.length > MANY;
+  const addEdges = (to) => data.edges.forEach(([source, target]) => to.addEdge(nodes[source].id, nodes[target].id));
+  if (!isLarge) addEdges(graph);
 
   const hasNames = nodes.reduce((sum, node) => sum + node.label.length, 0) < 40 * nodes.length;
   const view = { isShown: () => true, chosen: null, near: new Set(), way: [], hovered: null };
@@ -44,7 +46,9 @@ export async function draw(container, data, on) {
   const onWay = (a, b) => view.way.some((id, i) => (id === a && view.way[i + 1] === b) || (id === b && view.way[i + 1] === a));
   const isFocused = () => view.chosen !== null || view.way.length > 0;
   const sigma = new Sigma(graph, container, {
-    hideEdgesOnMove: nodes.length > MANY,
+    hideEdgesOnMove: isLarge,
+    nodeProgramClasses: isLarge ? { circle: Sigma.rendering.NodePointProgram } : {},
+    edgeProgramClasses: { line: isLarge ? Sigma.rendering.EdgeLineProgram : Sigma.rendering.EdgeRectangleProgram, thick: Sigma.rendering.EdgeRectangleProgram },
     labelRenderedSizeThreshold: hasNames ? 3 : Infinity, // sentences would cover the graph
     labelDensity: 0.5,
     labelGridCellSize: 110,
@@ -52,12 +56,14 @@ export async function draw(container, data, on) {
     labelSize: 12,
     labelColor: { color: color("--ink") },
     defaultEdgeColor: paint.edge,
-    minEdgeThickness: nodes.length > MANY ? 0.3 : nodes.length > 1000 ? 0.8 : 1.4,
+    minEdgeThickness: nodes.length > 1000 ? 0.8 : 1.4,
     zIndex: true,
     stagePadding: 24,
     allowInvalidContainer: true,
     defaultDrawNodeLabel: drawLabel,
     defaultDrawNodeHover: drawHover,
+  });
+  const reducers = {
     nodeReducer: (id, node) => {
       if (!view.isShown(node)) return { ...node, hidden: true };
       if (!isFocused()) return node;
@@ -67,18 +73,24 @@ export async function draw(container, data, on) {
     edgeReducer: (edge, attributes) => {
       if (!isFocused()) return { ...attributes, color: paint.edge };
       const [a, b] = graph.extremities(edge);
-      if (onWay(a, b)) return { ...attributes, color: paint.strong, size: 3, zIndex: 1 };
+      if (onWay(a, b)) return { ...attributes, type: "thick", color: paint.strong, size: 3, zIndex: 1 };
       const isNear = a === view.chosen || b === view.chosen;
-      return isNear ? { ...attributes, color: paint.strong, size: 1 } : { ...attributes, hidden: true };
+      return isNear ? { ...attributes, type: "thick", color: paint.strong, size: 1 } : { ...attributes, hidden: true };
     },
-  });
+  };
   sigma.on("enterNode", ({ node, event }) => on.hover(node, event));
   sigma.on("leaveNode", () => on.hover(null));
   sigma.on("clickNode", ({ node }) => on.choose(node));
   sigma.on("clickStage", () => on.choose(null));
-  const frame = new Promise((drawn) => sigma.once("afterRender", drawn));
-  sigma.refresh();
-  await frame;
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  performance.mark("graph-drawn");
+  if (isLarge) {
+    graph = graph.copy();
+    addEdges(graph);
+    sigma.setGraph(graph);
+  }
+  // without a filter or a chosen node, they would only take time
+  const reduce = () => (sigma.getSetting("nodeReducer") ? sigma.refresh({ skipIndexation: true }) : sigma.setSettings(reducers));
 
   const camera = sigma.getCamera();
   const step = () => 0.15 * camera.ratio;
@@ -87,20 +99,19 @@ export async function draw(container, data, on) {
   const moved = (state) => camera.animate({ ...camera.getState(), ...state }, motion);
   const recolor = () => {
     readColors();
-    sigma.setSetting("labelColor", { color: color("--ink") });
-    sigma.refresh();
+    sigma.setSettings({ labelColor: { color: color("--ink") }, defaultEdgeColor: paint.edge });
   };
   document.addEventListener("theme", recolor);
   return {
     filter(isShown) {
       view.isShown = isShown;
-      sigma.refresh({ skipIndexation: true });
+      reduce();
     },
     choose(id, way = []) {
       view.chosen = id !== null && graph.hasNode(id) ? id : null;
       view.way = way.filter((one) => graph.hasNode(one));
       view.near = new Set(view.chosen === null ? [] : graph.neighbors(view.chosen));
-      sigma.refresh({ skipIndexation: true });
+      if (isFocused() || sigma.getSetting("nodeReducer")) reduce();
     },
     look(id) {
       if (!graph.hasNode(id)) return;

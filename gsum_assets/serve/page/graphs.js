@@ -106,8 +106,7 @@ class Explorer {
       fill(this.stage, h("p", { class: "failure" }, `This browser cannot draw the graph (${error.message}). The table below has the same nodes.`));
       this.details.open = true;
     }
-    performance.mark("graph-drawn");
-    performance.measure("graph", "graph-asked", "graph-drawn");
+    performance.mark("graph-complete");
     this.element.dataset.drawn = "true";
   }
 
