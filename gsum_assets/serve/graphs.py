@@ -21,7 +21,7 @@ from gsum_resources.store.content_hash import numbers_of
 
 _GROUPS = (*COLOURS, "#8a6fc0", "#7f9a2b", "#b0573c", "#3f8f8a")
 """Colours of the largest groups; the others share `OTHERS`."""
-_SIZES = 2.0, 12.0  # pixels, of the node with fewest and most edges
+_SIZES = 2.0, 12.0  # pixels, of the node with fewest and, in a small graph, most edges
 _LABEL = 90  # characters
 
 
@@ -172,7 +172,7 @@ def jerr_graph(nodes: pa.Table, edges: pa.Table, titles: Mapping[str, str]) -> G
     has_source, has_target = (np.bincount(ends[:, i], minlength=len(ids)) for i in (1, 0))
     kinds = np.select(
         [(has_source == 0) & (has_target == 0), has_source == 0, has_target == 0],
-        ["alone", "source", "sink"],
+        ["alone", "first", "last"],
         "between",
     )
     groups, names = _largest(
@@ -205,7 +205,8 @@ def drawn(graph: Graph, most: int) -> dict[str, Any]:
     else:
         degrees = graph.degrees
     least, largest = _SIZES
-    relative = np.sqrt(degrees / max(1, degrees.max(initial=1)))
+    largest = float(np.clip(130 / np.sqrt(max(1, n)), 2 * least, largest))
+    relative = np.sqrt(degrees / max(6, degrees.max(initial=1)))
     sizes = np.round(least + (largest - least) * relative, 1).tolist()
     at = np.round(graph.positions, 2).tolist()
     relations = list(dict.fromkeys(graph.relations))
