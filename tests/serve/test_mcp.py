@@ -161,8 +161,16 @@ def test_each_tool_over_http(home: Home, mode: str) -> None:
     anyio.run(talk)
 
 
-def test_a_token_asks_its_corpora_alone(home: Home) -> None:
-    (home.corpora / "foreign").mkdir(exist_ok=True)
+@pytest.fixture
+def foreign(home: Home) -> Iterator[str]:
+    """Another corpus, which is not asked."""
+    folder = home.corpora / "foreign"
+    folder.mkdir()
+    yield folder.name
+    folder.rmdir()
+
+
+def test_a_token_asks_its_corpora_alone(home: Home, foreign: str) -> None:
     access = Access(
         [Token.of("of the harbour alone", [CORPUS]), Token.of("of neither of them", [])]
     )
@@ -172,8 +180,8 @@ def test_a_token_asks_its_corpora_alone(home: Home) -> None:
             (corpus,) = quoted(await text_of(client, "list_corpora"))["corpora"]
             assert corpus["corpus"] == CORPUS
             for tool, what in {"ask": "question", "search": "query", "neighbours": "node"}.items():
-                message = await error_of(client, tool, **{what: "oak", "corpus": "foreign"})
-                assert "this token may not ask corpus 'foreign'" in message
+                message = await error_of(client, tool, **{what: "oak", "corpus": foreign})
+                assert f"this token may not ask corpus '{foreign}'" in message
         async with over_http(home, "auto", access, "of neither of them") as client:
             query = "select count(*) as n from documents"
             assert quoted(await text_of(client, "sql", query=query))["rows"] == [[0]]
