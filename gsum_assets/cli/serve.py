@@ -37,12 +37,14 @@ _RATE_WITH_TOKENS = 600  # requests a minute of a token
     help="Limit for each token, or each address without tokens; 0: none.  [default: 600 with "
     "tokens, else none]",
 )
+@click.option("--mcp", is_flag=True, help="Serve one MCP client over stdin and stdout instead.")
 def serve(
     port: int,
     host: str,
     tokens: Path | None,
     known_as: Sequence[str],
     requests_per_minute: int | None,
+    mcp: bool,
 ) -> None:
     """Answer questions over HTTP: a page, an API, and OpenAI's protocol for chat clients.
 
@@ -55,10 +57,15 @@ def serve(
     from gsum_assets.serve.server import Server, address_of, listening_at
     from gsum_assets.serve.service import Service
 
+    home = Home.from_environment()
+    if mcp:
+        from gsum_assets.serve.mcp_server import serve_stdio
+
+        serve_stdio(Service.over(home))
+        return
     access = access_for(host, os.environ, tokens, known_as)
     if requests_per_minute is None:
         requests_per_minute = _RATE_WITH_TOKENS if access.tokens else 0
-    home = Home.from_environment()
     limits = Limits(requests_per_minute=requests_per_minute)
     with listening_at(host, port) as listening:
         app = new_app(Service.over(home), access, limits)

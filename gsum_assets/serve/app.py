@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, corpora_api, documents_api, openai_api, openapi
+from gsum_assets.serve import ask_api, corpora_api, documents_api, graphs_api, openai_api, openapi
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.errors import RequestError, on_error
 from gsum_assets.serve.limits import Limited, Limits
+from gsum_assets.serve.mcp_server import McpEndpoint
 from gsum_assets.serve.service import Service
 from gsum_resources.protocols.models import ModelUnavailableError
 
@@ -66,11 +67,14 @@ def new_app(
     further : further routes.
     """
     access, limits = access or Access(), limits or Limits()
+    mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [
         Route("/health", _health),
         *corpora_api.ROUTES,
         *ask_api.ROUTES,
         *documents_api.ROUTES,
+        *graphs_api.ROUTES,
+        Route("/mcp", mcp),
         *openai_api.ROUTES,
         *openapi.ROUTES,
         *further,
@@ -82,7 +86,8 @@ def new_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = limits.threads
         service.start()
         try:
-            yield
+            async with mcp.lifespan():
+                yield
         finally:
             await anyio.to_thread.run_sync(service.stop)
 

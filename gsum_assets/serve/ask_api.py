@@ -182,15 +182,21 @@ def _spans(
 
 
 def _search(request: Request, body: SearchBody) -> JSONResponse:
-    service, method = service_of(request), body.method or DEFAULT_METHOD
+    service = service_of(request)
     service.require(request, body.corpus)
+    with service.snapshot(body.corpus, body.method or DEFAULT_METHOD) as workspace:
+        return JSONResponse({"passages": found_passages(workspace, body)})
+
+
+def found_passages(workspace: Workspace, body: SearchBody) -> list[dict[str, Any]]:
+    """Return the passages that a method finds for a query, best first."""
     require_question(body.query)
-    with service.snapshot(body.corpus, method) as workspace:
-        inputs, _ = inputs_of(workspace, body.corpus, method)
-        found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
-        rows = found.passages[: body.k]
-        sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
-        spans = _spans(workspace, sources)
+    method = body.method or DEFAULT_METHOD
+    inputs, _ = inputs_of(workspace, body.corpus, method)
+    found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
+    rows = found.passages[: body.k]
+    sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
+    spans = _spans(workspace, sources)
     passages = []
     for row in rows:
         start, end = spans.get((body.corpus, row["node_id"]), (None, None))
@@ -198,7 +204,7 @@ def _search(request: Request, body: SearchBody) -> JSONResponse:
         names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
         shown = {name: row[name] for name in names}
         passages.append({**shown, "title": title, "start": start, "end": end})
-    return JSONResponse({"passages": passages})
+    return passages
 
 
 ROUTES = [
