@@ -52,8 +52,9 @@ def serve(
     GSUM_SERVE_TOKEN may ask all corpora. Ctrl-C ends.
     """
     from gsum_assets.serve.access import access_for
+    from gsum_assets.serve.app import new_app
     from gsum_assets.serve.limits import Limits
-    from gsum_assets.serve.server import run
+    from gsum_assets.serve.server import Server, address_of, listening_at
     from gsum_assets.serve.service import Service
 
     home = Home.from_environment()
@@ -66,11 +67,7 @@ def serve(
     if requests_per_minute is None:
         requests_per_minute = _RATE_WITH_TOKENS if access.tokens else 0
     limits = Limits(requests_per_minute=requests_per_minute)
-    run(
-        Service.over(home),
-        host,
-        port,
-        access,
-        limits,
-        lambda address: click.echo(f"{address} answers from {home.root}; Ctrl-C ends"),
-    )
+    with listening_at(host, port) as listening:
+        app = new_app(Service.over(home), access, limits)
+        shown = f"{address_of(listening)} answers from {home.root}; Ctrl-C ends"
+        Server(app, limits, lambda: click.echo(shown)).run([listening])

@@ -3,7 +3,6 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.gor.contexts import nodes_within, top_nodes
 from gsum_assets.gor.index import INDEX
 from gsum_assets.gor.methods import METHODS, WITHOUT_NETWORK
 from gsum_assets.gor.prompts import PROMPTS
@@ -13,6 +12,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.node_contexts import nodes_within, top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 
 

@@ -144,7 +144,8 @@ def read_tokens(file: Path) -> list[Token]:
         raise AccessError(f"{file}: it has no [[tokens]]; write at least one")
     tokens = []
     for number, table in enumerate(tables, 1):
-        text, corpora = (table.get(n) for n in ("token", "corpora")) if table else (None, None)
+        fields = table if isinstance(table, dict) else {}
+        text, corpora = fields.get("token"), fields.get("corpora")
         of_all = corpora in (ALL, [ALL])
         if not isinstance(text, str) or not (of_all or isinstance(corpora, list)):
             raise AccessError(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +23,7 @@ from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, 
 from gsum_resources.store.arrow import pc
 
 _MOST_PASSAGES = 200
+_MOST_CORPORA = 20
 
 
 class EarlierTurn(BaseModel):
@@ -37,7 +38,7 @@ class AskBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    corpus: str | list[str]
+    corpus: str | Annotated[list[str], Field(min_length=1, max_length=_MOST_CORPORA)]
     question: str = Field(max_length=20_000)
     method: str | None = None
     document: str | None = None
