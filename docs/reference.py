@@ -42,8 +42,13 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "jerr": ("JERR", ("gsum_assets.jerr",)),
     "evidence": ("Learnt evidence", ("gsum_assets.evidence",)),
     "rivals": (
-        "LinearRAG and HippoRAG 2",
-        ("gsum_assets.linear_rag", "gsum_assets.hippo_rag", "gsum_assets.multi_hop"),
+        "LinearRAG, HippoRAG 2 and RAPTOR",
+        (
+            "gsum_assets.linear_rag",
+            "gsum_assets.hippo_rag",
+            "gsum_assets.multi_hop",
+            "gsum_assets.raptor",
+        ),
     ),
     "evaluation": ("Evaluation", ("gsum_assets.evaluation",)),
     "models": (

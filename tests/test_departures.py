@@ -15,7 +15,7 @@ from gsum_resources.settings.schema import Settings
 from tests.test_docs import ROOT, TEXT, reference
 
 PAGE = TEXT[ROOT / "docs" / "departures.md"]
-FAMILIES = ("gor", "gae", "lightpal", "graphrag", "jerr", "linear_rag", "hippo_rag")
+FAMILIES = ("gor", "gae", "lightpal", "graphrag", "jerr", "linear_rag", "hippo_rag", "raptor")
 UNSET = None
 OF_A_PAPER = re.compile(r"the paper\b|of the paper|authors' code|not published")
 

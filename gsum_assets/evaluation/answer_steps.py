@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import Answered, answer_questions, with_spent
 from gsum_assets.evaluation.answer_sources import Texts, answer_sources, readings_of
-from gsum_assets.evaluation.passage_labels import LabelOf, label_by
+from gsum_assets.evaluation.passage_labels import labels_for
 from gsum_assets.evaluation.result_checks import CITATIONS_SUPPORT, answer_checks
 from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.family import Family
@@ -68,7 +68,7 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),
-        None if _only_quotes(model) else _labels(inputs, passages),
+        labels_for(model, inputs, pc.unique(passages["document_id"]).drop_null().to_pylist()),
         inputs.settings(section)[key] if key else None,
         settings["by_kind"],
         settings["response_type"],
@@ -102,18 +102,6 @@ def _sources(inputs: Inputs, family: Family, answers: Answered, only_quotes: boo
         Support(lambda: inputs.model("embedding_model")),
         only_quotes,
     )
-
-
-def _labels(inputs: Inputs, passages: pa.Table) -> LabelOf:
-    """Return the function that labels passages by where they come from."""
-    ids = pc.unique(passages["document_id"]).drop_null().to_pylist()
-    documents = inputs.tables["documents"].columns(["document_id", "title"]).to_pylist()
-    titles = {row["document_id"]: row["title"] for row in documents}
-    sections, chunks = (
-        inputs.tables[name].rows_with("document_id", ids)
-        for name in ("document_sections", "chunks")
-    )
-    return label_by(titles, sections, Texts(chunks))
 
 
 def _only_quotes(model: LanguageModel) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.passage_labels import labels_for
 from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS
 from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
@@ -28,6 +29,7 @@ from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import Inputs, Retraining, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
+from gsum_resources.store.arrow import pc
 from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.earlier import path_beside
 from gsum_resources.store.parquet_store import Partition
@@ -58,13 +60,15 @@ def _simulation(inputs: Inputs) -> SimulationSettings:
 
 def _simulated_queries(inputs: Inputs) -> Result:
     chosen = _simulation(inputs)
+    chunks, model = inputs.table("chunks"), inputs.model("language_model")
     simulated = simulate_queries(
-        inputs.table("chunks"),
-        inputs.model("language_model"),
+        chunks,
+        model,
         chosen.n_queries,
         chosen.temperature,
         chosen.least_score,
         inputs.prompts("gor"),
+        labels_for(model, inputs, pc.unique(chunks["document_id"]).to_pylist()),
     )
     for note in simulated.notes:
         inputs.log(note)
@@ -73,16 +77,18 @@ def _simulated_queries(inputs: Inputs) -> Result:
 
 def _historical_responses(inputs: Inputs) -> Result:
     chosen = _simulation(inputs)
+    chunks, model = inputs.table("chunks"), inputs.model("language_model")
     return respond(
         inputs.table("simulated_queries"),
-        inputs.table("chunks"),
+        chunks,
         inputs.table("chunk_embeddings"),
-        inputs.model("language_model"),
+        model,
         inputs.model("embedding_model"),
         chosen.k,
         chosen.max_response_words,
         inputs.progress("questions answered"),
         inputs.prompts("gor"),
+        labels_for(model, inputs, pc.unique(chunks["document_id"]).to_pylist()),
     )
 
 
@@ -246,9 +252,9 @@ INDEX = (
             "simulated_queries": "Each is asked about a single passage, which is its known source "
             "in training."
         },
-        ("chunks", "corpus_settings", "language_model"),
+        ("documents", "document_sections", "chunks", "corpus_settings", "language_model"),
         pool="llm",
-        code_version="3",
+        code_version="4",
         work="simulation",
     ),
     Step(
@@ -258,11 +264,11 @@ INDEX = (
             "earlier responses retrieved for it."
         },
         (
-            *("simulated_queries", "chunks", "chunk_embeddings"),
+            *("documents", "document_sections", "simulated_queries", "chunks", "chunk_embeddings"),
             *("corpus_settings", "language_model", "embedding_model"),
         ),
         pool="llm",
-        code_version="3",
+        code_version="4",
         work="simulation",
     ),
     Step(

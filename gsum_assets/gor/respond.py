@@ -11,6 +11,7 @@ from itertools import groupby, zip_longest
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.evaluation.passage_labels import LabelOf
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.prompts import Prompts
@@ -53,9 +54,9 @@ class _Memory:
         scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
         return [self.ids[i] for i in top(scores[None], self.ids, k)[0]]
 
-    def read(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return the texts of nodes in reading order."""
-        return tuple(self.texts[i] for i in sorted(self.order[n] for n in node_ids))
+    def read(self, node_ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Return ids and texts of nodes in reading order."""
+        return [(self.ids[i], self.texts[i]) for i in sorted(self.order[n] for n in node_ids)]
 
     def keep(self, node_id: str, text: str, vector: np.ndarray) -> None:
         """Add a response for the following rounds."""
@@ -75,6 +76,7 @@ def respond(
     max_words: int = MAX_WORDS,
     on_progress: Callable[[int, int], None] | None = None,
     prompts: Prompts = PROMPTS,
+    label_of: LabelOf | None = None,
 ) -> Result:
     """Answer every simulated question from the k nearest nodes of its round.
 
@@ -89,6 +91,7 @@ def respond(
     k : nodes retrieved for a question (paper, section 3.1: 6).
     max_words : length of a response, in words.
     on_progress : called with the number of questions done and the total.
+    label_of : returns where a passage comes from, which is shown before it; None: not shown.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def respond(
     documents = [list(rows) for _, rows in groupby(questions, key=lambda row: row["document_id"])]
     for nth_questions in zip_longest(*documents):  # the first of all documents, the second, …
         wave = [row for row in nth_questions if row is not None]
-        answered, failed = _answer(wave, memories, model, k, max_words, prompts)
+        answered, failed = _answer(wave, memories, model, k, max_words, prompts, label_of)
         n_refused += len(wave) - len(answered) - len(failed)
         embedded = embedder.embed([row["text"] for row in answered]) if answered else []
         for row, vector in zip(answered, embedded, strict=True):
@@ -140,6 +143,7 @@ def _answer(
     k: int,
     max_words: int,
     prompts: Prompts,
+    label_of: LabelOf | None,
 ) -> tuple[list[dict], list[str]]:
     """Return the responses to one question of each document, and the failures.
 
@@ -148,14 +152,7 @@ def _answer(
     nearest = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
     replies = model.complete(
         [
-            Request(
-                task="answer",
-                instructions=prompts.text("response", max_words=max_words),
-                question=row["text"],
-                passages=memories[row["document_id"]].read(node_ids),
-                max_words=max_words,
-                document_id=row["document_id"],
-            )
+            _request(row, memories[row["document_id"]].read(node_ids), max_words, prompts, label_of)
             for row, node_ids in zip(wave, nearest, strict=True)
         ]
     )
@@ -171,6 +168,28 @@ def _answer(
                 f"document '{row['document_id']}', round {row['round']}: no response: {why}"
             )
     return answered, failed
+
+
+def _request(
+    question: dict,
+    nodes: Sequence[tuple[str, str]],
+    max_words: int,
+    prompts: Prompts,
+    label_of: LabelOf | None,
+) -> Request:
+    document_id, labels = question["document_id"], ()
+    if label_of:  # a response is no chunk, and so has its title alone
+        rows = [{"node_id": i, "node_kind": "note", "document_id": document_id} for i, _ in nodes]
+        labels = tuple(map(label_of, rows))
+    return Request(
+        task="answer",
+        instructions=prompts.text("response", max_words=max_words),
+        question=question["text"],
+        passages=tuple(text for _, text in nodes),
+        labels=labels,
+        max_words=max_words,
+        document_id=document_id,
+    )
 
 
 def _memories(

@@ -11,6 +11,7 @@ from itertools import count
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.passage_labels import LabelOf
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.question_filter import (
     NEAR_DUPLICATE,
@@ -52,11 +53,12 @@ class SimulatedQueries:
 
 @dataclass(frozen=True)
 class _Draw:
-    """A passage to generate a question about, and the seed of the request."""
+    """A passage to generate a question about, where it comes from, and the request's seed."""
 
     document_id: str
     chunk_id: str
     text: str
+    labels: tuple[str, ...]
     seed: int
 
 
@@ -137,6 +139,7 @@ def simulate_queries(
     temperature: float = 0.5,
     least_score: int | None = None,
     prompts: Prompts = PROMPTS,
+    label_of: LabelOf | None = None,
 ) -> SimulatedQueries:
     """Generate distinct questions by `model`, each about one passage that answers it.
 
@@ -150,6 +153,7 @@ def simulate_queries(
     temperature : sampling temperature (paper, section 3.1: 0.5); at 0 each passage is used once.
     least_score : 1 to 10; the model also scores every question, and those below are dropped. With
         None no question is scored, and the column `score` is null.
+    label_of : returns where a passage comes from, which is shown before it; None: not shown.
 
     Returns
     -------
@@ -157,7 +161,7 @@ def simulate_queries(
         Rows ordered by document and round.
     """
     documents = [
-        _Document(document_id, len(passages), n_queries, _draws(passages, temperature))
+        _Document(document_id, len(passages), n_queries, _draws(passages, temperature, label_of))
         for document_id, passages in _passages(chunks)
     ]
     while wave := [(i, draw) for i in documents for draw in i.next_draws()]:
@@ -167,6 +171,7 @@ def simulate_queries(
                     task="question",
                     instructions=prompts.text("question"),
                     passages=(draw.text,),
+                    labels=draw.labels,
                     max_words=_MAX_WORDS,
                     temperature=temperature,
                     seed=draw.seed,
@@ -195,13 +200,18 @@ def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
     yield from sorted(passages_of.items())
 
 
-def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
+def _draws(passages: list[dict], temperature: float, label_of: LabelOf | None) -> Iterator[_Draw]:
     """Yield every passage once in random order, then again in another order, without end."""
     for nth in count() if temperature > 0 and passages else range(1):
         drawn = [(hash_texts(["draw", row["chunk_id"], str(nth)]), row) for row in passages]
         for digest, row in sorted(drawn, key=lambda pair: pair[0]):
             seed = int(digest[:8], 16) >> 1  # 31 bits, which every server accepts
-            yield _Draw(row["document_id"], row["chunk_id"], row["text"], seed)
+            labels = (
+                (label_of({**row, "node_kind": "chunk", "node_id": row["chunk_id"]}),)
+                if label_of
+                else ()
+            )
+            yield _Draw(row["document_id"], row["chunk_id"], row["text"], labels, seed)
 
 
 def _judge(

@@ -76,12 +76,7 @@ class GraphContexts:
             [("chunk_id", "ascending"), ("position", "ascending")]
         ).to_pylist():
             self._facts[row["chunk_id"]].append(row["statement"])
-        self._synopses = _by_document(
-            Passage(
-                row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
-            )
-            for row in synopses.to_pylist()
-        )
+        self._synopses = _by_document(synopses_of(synopses))
         self._room = room
 
     def __call__(self, query: dict) -> Sequence[Passage]:
@@ -109,25 +104,41 @@ class GraphContexts:
         return Passage(node_id, "node", text, visited["score"])
 
 
-def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
-    """Return the choice of the gists of ReadAgent: all, or the highest ranked ones that fit."""
-    spans = pages.rename_columns({"page_id": "chunk_id"})
-    page_of = Overlapping(chunks, spans).span_of
-    gists = _by_document(
-        Passage(row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"])
-        for row in pages.to_pylist()
-        if row["gist"]
-    )
+def short_contexts(
+    texts: Iterable[Passage], spans: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room
+) -> Choose:
+    """Return the choice of short texts, in the order in which `rankings` first lead to them.
+
+    Parameters
+    ----------
+    texts : gists of ReadAgent's pages, or synopses of line chunks.
+    spans : `chunk_id`, `document_id`, `start`, `end` of these pages or line chunks.
+    """
+    span_of = Overlapping(chunks, spans).span_of
+    of_documents = _by_document(passage for passage in texts if passage.text)
     order: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():
-        order[row["query_id"]][page_of[row["item_id"]]] = None
+        order[row["query_id"]][span_of[row["item_id"]]] = None
 
     def choose(query: dict) -> Sequence[Passage]:
-        gist_of = gists.get(query["document_id"], {})
-        first = [gist_of[page_id] for page_id in order[query["query_id"]] if page_id in gist_of]
-        return list(room.fitting(query, dict.fromkeys([*first, *gist_of.values()])))
+        passage_of = of_documents.get(query["document_id"], {})
+        first = [passage_of[span] for span in order[query["query_id"]] if span in passage_of]
+        return list(room.fitting(query, dict.fromkeys([*first, *passage_of.values()])))
 
     return choose
+
+
+def synopses_of(rows: pa.Table) -> Iterator[Passage]:
+    """Yield the rows of `jerr.synopses` as passages."""
+    for row in rows.to_pylist():
+        where = row["document_id"], row["position"]
+        yield Passage(row["chunk_id"], "synopsis", row["synopsis"], 0, *where)
+
+
+def gists_of(pages: pa.Table) -> Iterator[Passage]:
+    """Yield the gists of the rows of `jerr.pages` as passages."""
+    for row in pages.to_pylist():
+        yield Passage(row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"])
 
 
 def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:

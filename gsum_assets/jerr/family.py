@@ -7,11 +7,11 @@ from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
 from gsum_assets.jerr.checks import VISIT_NODES
-from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts, synopses_of
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX
 from gsum_assets.jerr.keywords import ask_keywords
-from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
+from gsum_assets.jerr.lines import Relevance, first_in_full, relevance
 from gsum_assets.jerr.long_units import Unit, long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.matches import SearchSpace
@@ -87,8 +87,19 @@ def _words(inputs: Inputs) -> Words:
     return Words(inputs.settings("language"))
 
 
+def _collection(inputs: Inputs) -> tuple[Collection, Questions]:
+    questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
+    return Collection.from_tables(*map(inputs.table, _PASSAGES)), questions
+
+
+def _relevance(inputs: Inputs) -> Relevance:
+    chunks, (line_chunks,) = inputs.table("chunks"), _sized(inputs, "line_chunks")
+    is_lexical = _chosen(inputs).is_lexical
+    return relevance(*_collection(inputs), chunks, line_chunks, _words(inputs), is_lexical)
+
+
 def _keywords(inputs: Inputs) -> pa.Table | Result:
-    if _chosen(inputs).reads != "graph":
+    if _chosen(inputs).search != "published":
         return TABLES["jerr.keywords"].empty()
     return ask_keywords(
         inputs.table("queries"), inputs.model("language_model"), inputs.prompts("jerr")
@@ -102,7 +113,8 @@ def _searches(inputs: Inputs) -> pa.Table:
     return search(
         inputs.table("queries"),
         inputs.table("keywords"),
-        SearchSpace(*_sized(inputs, "nodes", "edges", "line_chunks"), words=words),
+        _relevance(inputs),
+        SearchSpace(*_sized(inputs, "nodes", "edges", "line_chunks", "synopses"), words=words),
         _chosen(inputs),
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
@@ -110,39 +122,37 @@ def _searches(inputs: Inputs) -> pa.Table:
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    queries, reads = inputs.table("queries"), _chosen(inputs).reads
-    documents, chunks, embeddings = map(inputs.table, _PASSAGES)
-    collection = Collection.from_tables(documents, chunks, embeddings)
-    questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
+    reads, (collection, questions) = _chosen(inputs).reads, _collection(inputs)
+    documents, chunks = inputs.table("documents"), inputs.table("chunks")
     if reads == "pages":
         return rank_by_passages(collection, questions)
     if reads == "units":
         settings = _long(inputs)
         return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
-    (line_chunks,) = _sized(inputs, "line_chunks")
-    if reads == "lines":
-        ranked = ranked_lines(queries, line_chunks, _words(inputs))
-    else:
-        ranked = chunks_by_nodes(inputs.table("searches"))
-    return rank_by_lines(collection, questions, chunks, line_chunks, ranked)
+    is_searched = reads == "graph"
+    ranked = chunks_by_nodes(inputs.table("searches")) if is_searched else _relevance(inputs)
+    return rank_by_lines(collection, questions, chunks, *_sized(inputs, "line_chunks"), ranked)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
     queries, reads = inputs.table("queries"), _chosen(inputs).reads
     if reads == "units":
         return unit_contexts(queries, _units(inputs), inputs.table("rankings"), _long(inputs))
+    if reads == "graph":
+        index = _sized(inputs, *_GRAPH)
+        room = _room(inputs, _size(inputs))
+        return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
     if reads == "pages":
-        pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
-        room = _room(inputs, _PIECES_A_WORD * pages.max_words)
-        ranked = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
-        return context_rows(queries, gist_contexts(*ranked, room=room))
-    room = _room(inputs, _size(inputs))
-    if reads == "lines":
-        line_chunks, synopses = _sized(inputs, "line_chunks", "synopses")
-        ranked = ranked_lines(queries, line_chunks, _words(inputs))
-        return context_rows(queries, line_contexts(ranked, synopses, room))
-    index = _sized(inputs, *_GRAPH)
-    return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
+        settings = PageSettings.model_validate(inputs.settings("jerr.pages"))
+        room = _room(inputs, _PIECES_A_WORD * settings.max_words)
+        texts = gists_of(inputs.table("pages"))
+        spans = inputs.table("pages").rename_columns({"page_id": "chunk_id"})
+    else:
+        room = _room(inputs, _size(inputs))
+        spans, synopses = _sized(inputs, "line_chunks", "synopses")
+        texts = synopses_of(synopses)
+    ranked = inputs.table("chunks"), inputs.table("rankings")
+    return context_rows(queries, short_contexts(texts, spans, *ranked, room=room))
 
 
 def _room(inputs: Inputs, most_reread: int) -> Room:
@@ -216,23 +226,23 @@ FAMILY = Family(
             {"keywords": "Keywords of the question by the language model."},
             ("language_model",),
             "llm",
-            code_version="2",
+            code_version="3",
         ),
         Step(
             _searches,
             {"searches": "With its number of visits and mean reward; the best nodes are read."},
-            ("nodes", "edges", "line_chunks"),
+            (*_PASSAGES, "query_embeddings", "line_chunks", "synopses", "nodes", "edges"),
             "llm",
-            code_version="3",
+            code_version="4",
             checks={"searches": [VISIT_NODES]},
         ),
-        Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="3"),
+        Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="4"),
         Step(
             _contexts,
             CONTEXTS,
             ("documents", "chunks", "line_chunks", "pages", *_GRAPH),
             pool=None,
-            code_version="3",
+            code_version="4",
         ),
         Step(
             _look_ups,
@@ -254,6 +264,6 @@ FAMILY = Family(
     prompt_tokens="jerr.answers.prompt_tokens",
     explain=_explain,
     k="jerr.search.n_nodes",
-    without_k=[name for name, one in METHODS.items() if one.n_nodes or one.reads != "graph"],
+    without_k=[name for name, one in METHODS.items() if one.reads != "graph"],
     read=_read,
 )

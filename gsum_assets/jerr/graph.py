@@ -62,12 +62,20 @@ class _Related(_Mentions):
         return {"relation": self.relation, "weight": len(self.chunks), **super().columns}
 
 
-def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: pa.Table) -> Graph:
+def graph_of(
+    elements: pa.Table,
+    facts: pa.Table,
+    relations: pa.Table,
+    merges: pa.Table,
+    line_chunks: pa.Table,
+) -> Graph:
     """Return nodes with a topological order, edges, and the edges that would close a cycle.
 
     Relations of one pair of nodes are one edge. Edges from more synopses are accepted first, so
     that the weakest edge of a cycle is left out, with ties broken by ids. A fact belongs to a node
     if its synopsis has the node as an element and the fact names one of the node's written forms.
+    A node leads to all line chunks of the documents that mention it whose text has one of these
+    forms, so that edges lead from one line chunk to others (ours).
     The result does not depend on the order of rows or of line chunks in a document.
 
     Raises
@@ -99,12 +107,13 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
     }
     places = {ids[node]: position for position, node in enumerate(acyclic.order)}
     names = _column_by(merges, "node_id", "merged_into")
+    named = _naming(line_chunks, elements, node_of)
     edges = [
         {**_ends(pair), **related[pair].columns, "relations": sorted(related[pair].names)}
         for pair in sorted(related.keys() - cycles.keys())
     ]
     return Graph(
-        _nodes(mentions, _facts(facts, mentions, node_of), names, places),
+        _nodes(mentions, named, _facts(facts, mentions, node_of), names, places),
         pa.Table.from_pylist(edges, of_one_size("jerr.edges")),
         _left_out_edges(related, cycles, names),
     )
@@ -156,8 +165,25 @@ def _facts(
     }
 
 
+def _naming(
+    line_chunks: pa.Table, elements: pa.Table, node_of: Mapping[str, str]
+) -> Mapping[str, set[str]]:
+    """Return the line chunks whose text names each node that their document mentions."""
+    keys_of: dict[str, set[str]] = defaultdict(set)
+    for row in elements.select(["document_id", "element_key"]).to_pylist():
+        keys_of[row["document_id"]].add(row["element_key"])
+    naming: dict[str, set[str]] = defaultdict(set)
+    for row in line_chunks.select(["chunk_id", "document_id", "text"]).to_pylist():
+        text_key = name_key(row["text"])
+        for key in keys_of[row["document_id"]]:
+            if holds(text_key, key):
+                naming[node_of[key]].add(row["chunk_id"])
+    return naming
+
+
 def _nodes(
     mentions: Mapping[str, _Mentions],
+    naming: Mapping[str, set[str]],
     facts: Mapping[str, Sequence[str]],
     names: Mapping[str, str],
     places: Mapping[str, int],
@@ -170,6 +196,7 @@ def _nodes(
             "n_mentions": len(mentioned.chunks),
             "facts": facts[node_id],
             **mentioned.columns,
+            "chunk_ids": sorted(mentioned.chunks | naming.get(node_id, set())),
         }
         for node_id, mentioned in sorted(mentions.items())
     ]

@@ -40,7 +40,7 @@ _GRAPH = {
     "edges": "A search follows edges; the graph is acyclic, so every path ends.",
     "left_out_edges": "No search follows it; the row has the cycle that it would have closed.",
 }
-_GRAPH_READS = ("elements", "atomic_facts", "relations", "merges")
+_GRAPH_READS = ("elements", "atomic_facts", "relations", "merges", "line_chunks")
 """Arguments of `graph_of`, in order."""
 
 
@@ -178,6 +178,7 @@ INDEX = (
         _graph,
         _GRAPH,
         _GRAPH_READS,
+        code_version="2",
         checks={"edges": [CLOSE_NO_CYCLE], "left_out_edges": [WOULD_CLOSE_CYCLES]},
     ),
     Step(

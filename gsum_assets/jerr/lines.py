@@ -1,63 +1,64 @@
-"""Baseline without the graph: line chunks chosen by BM25, with the same token budget.
+"""Relevance of line chunks to questions, and what is read of the most relevant ones.
 
-The graph's methods show synopses of the line chunks of nodes and read again those that the model
-names. This baseline shows synopses of the best line chunks by BM25 and reads the first ones in
-full.
+Reading the most relevant line chunks is the control of every search of the graph: it reads as much,
+and requests neither keywords nor a look-up.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.evaluation.question_contexts import questions_with_passages
 from gsum_assets.evaluation.token_usage import NO_USAGE
-from gsum_assets.jerr.contexts import Room
+from gsum_assets.jerr.order import Overlapping
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
+from gsum_assets.retrieval.collection import Collection, Questions, scopes
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, LEXICAL_WEIGHT, min_max
 from gsum_assets.retrieval.words import Words
 
+Relevance = Mapping[str, Mapping[str, float]]
+"""Relevance of the line chunks in a question's scope, 0 to 1, best first, by question."""
 
-def ranked_lines(
-    queries: pa.Table, line_chunks: pa.Table, words: Words
-) -> Mapping[str, Sequence[str]]:
-    """Return the line chunks in each question's scope, best first by BM25."""
+
+def relevance(
+    collection: Collection,
+    questions: Questions,
+    chunks: pa.Table,
+    line_chunks: pa.Table,
+    words: Words,
+    is_lexical: bool = False,
+) -> Relevance:
+    """Return 0.6 BM25 + 0.4 dense of each line chunk, both scaled to 0..1 within the scope.
+
+    The dense score of a line chunk is that of its best passage.
+
+    Parameters
+    ----------
+    is_lexical : BM25 alone.
+    """
     ordered = [("document_id", "ascending"), ("position", "ascending")]
     rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id", "text"]).to_pylist()
-    questions: dict[str | None, list[dict]] = defaultdict(list)
-    for query in queries.to_pylist():
-        questions[query["document_id"]].append(query)
-    scopes: dict[str | None, list[dict]] = defaultdict(list, {None: rows})
-    for row in rows:
-        scopes[row["document_id"]].append(row)
-    ranked: dict[str, Sequence[str]] = {}
-    for document_id, scope_queries in questions.items():
-        if document_id not in scopes or not (scope := scopes[document_id]):
-            continue
-        index = Bm25Index([row["text"] for row in scope], Bm25Settings(words=words))
-        scores = index.scores([query["retrieval_text"] for query in scope_queries])
-        for query, best_first in zip(
-            scope_queries, (-scores).argsort(axis=1, kind="stable"), strict=True
-        ):
-            ranked[query["query_id"]] = [scope[i]["chunk_id"] for i in best_first.tolist()]
-    return ranked
-
-
-def line_contexts(ranked: Mapping[str, Sequence[str]], synopses: pa.Table, room: Room) -> Choose:
-    """Return the choice of synopses of the line chunks found, best first, as many as fit."""
-    synopsis_of = {
-        row["chunk_id"]: Passage(
-            row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
-        )
-        for row in synopses.to_pylist()
-    }
-
-    def choose(query: dict) -> Sequence[Passage]:
-        ids = ranked.get(query["query_id"], ())
-        return list(room.fitting(query, [synopsis_of[i] for i in ids if i in synopsis_of]))
-
-    return choose
+    span_of = Overlapping(chunks, line_chunks).span_of
+    found: dict[str, Mapping[str, float]] = {}
+    for members, scope in scopes(questions, collection):
+        documents = frozenset(scope.document_ids)
+        own = [row for row in rows if row["document_id"] in documents]
+        batch = questions.take(members)
+        index = Bm25Index([row["text"] for row in own], Bm25Settings(words=words))
+        scores = min_max(index.scores(batch.texts))
+        if not is_lexical:
+            position = {row["chunk_id"]: i for i, row in enumerate(own)}
+            line_of = [position[span_of[chunk_id]] for chunk_id in scope.chunk_ids]
+            dense = np.full((len(own), len(batch)), -1.0)
+            np.maximum.at(dense, line_of, Dense(scope).scores(batch).nodes.T)
+            scores = LEXICAL_WEIGHT * scores + DENSE_WEIGHT * min_max(dense.T)
+        for query_id, row in zip(batch.ids, scores, strict=True):
+            best = (-row).argsort(kind="stable").tolist()
+            found[query_id] = {own[i]["chunk_id"]: float(row[i]) for i in best}
+    return found
 
 
 def first_in_full(contexts: pa.Table, queries: pa.Table, n_reread: int) -> pa.Table:

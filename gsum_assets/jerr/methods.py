@@ -1,4 +1,4 @@
-"""Methods by name: JERR, its ablations (4.3), and two baselines (4.1)."""
+"""Methods by name: JERR, its searches of the graph and ablations (4.3), and baselines (4.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ class Method:
 
     Attributes
     ----------
-    reads : the 'graph' of synopses, the 'lines' that BM25 ranks first, the 'pages' of ReadAgent, or
-        the 'units' of LongRAG.
-    search : 'tree': tree search; 'pagerank': independent of the question, the paper's ablation;
-        'ppr': Personalized PageRank from the matching nodes; 'match': gains alone (both ours).
-    n_nodes : number of best nodes in a context; None: as in the settings.
+    reads : the 'lines' that are most relevant, those that nodes of the 'graph' lead to, the 'pages'
+        of ReadAgent, or the 'units' of LongRAG.
+    search : of the graph. 'tree': tree search by the relevance of line chunks; 'published': by
+        keywords in names and synopses, as in the paper; 'pagerank': independent of the question,
+        the paper's ablation; 'ppr': Personalized PageRank from relevant nodes (ours).
+    is_lexical : whether the relevance of a line chunk is BM25 alone.
     max_tokens : size of line chunks; None: as in the settings.
     """
 
-    reads: Literal["graph", "lines", "pages", "units"] = "graph"
-    search: Literal["tree", "pagerank", "ppr", "match"] = "tree"
-    n_nodes: int | None = None
+    reads: Literal["graph", "lines", "pages", "units"] = "lines"
+    search: Literal["", "tree", "published", "pagerank", "ppr"] = ""
+    is_lexical: bool = False
     max_tokens: int | None = None
 
 
@@ -31,13 +32,13 @@ READAGENT = "readagent"
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "jerr": Method(),
-        "jerr-pagerank": Method(search="pagerank"),
-        "jerr-ppr": Method(search="ppr"),
-        "jerr-no-search": Method(search="match"),
-        "bm25-lines": Method(reads="lines"),
-        **{f"jerr-top{n}": Method(n_nodes=n) for n in (1, 3, 10)},
+        "bm25-lines": Method(is_lexical=True),
+        "jerr-search": Method("graph", "tree"),
+        "jerr-published": Method("graph", "published"),
+        "jerr-pagerank": Method("graph", "pagerank"),
+        "jerr-ppr": Method("graph", "ppr"),
         **{f"jerr-{size}": Method(max_tokens=size) for size in (600, 1000, 4000)},
-        READAGENT: Method(reads="pages"),
-        "longrag": Method(reads="units"),
+        READAGENT: Method("pages"),
+        "longrag": Method("units"),
     }
 )

@@ -1,6 +1,6 @@
 """Order of line chunks and passages by the nodes found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -63,7 +63,7 @@ class ByLineChunks:
         self,
         collection: Collection,
         span_of: Mapping[str, str],
-        ranked: Mapping[str, Sequence[str]],
+        ranked: Mapping[str, Iterable[str]],
         within: Retriever,
     ) -> None:
         self._collection = collection

@@ -1,6 +1,6 @@
 """Rankings of passages by the results of each method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ def rank_by_lines(
     questions: Questions,
     chunks: pa.Table,
     line_chunks: pa.Table,
-    ranked: Mapping[str, Sequence[str]],
+    ranked: Mapping[str, Iterable[str]],
 ) -> pa.Table:
     """Return the rows of `rankings`, with the passages of the best line chunks first.
 

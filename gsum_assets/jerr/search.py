@@ -1,4 +1,4 @@
-"""Relevant nodes of each question by tree search, PageRank (paper, 3.4, 4.3), or matches only."""
+"""Relevant nodes of each question by tree search or PageRank (paper, 3.4, 4.3)."""
 
 import math
 from collections import Counter
@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
-from gsum_assets.jerr.matches import Matched, Scope, SearchSpace
+from gsum_assets.jerr.lines import Relevance
+from gsum_assets.jerr.matches import Scope, SearchSpace
 from gsum_assets.jerr.methods import Method
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.tree_search import Gains, tree_search
@@ -17,7 +18,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
 from gsum_resources.store.content_hash import hash_texts
 
-_NOTHING = ((0, 0.0),)  # gains of a node without a matching keyword
 _MOST_RANKED = 1000  # nodes kept by PageRank: about as many as simulations visit
 
 
@@ -42,55 +42,54 @@ class Found:
 def search(
     queries: pa.Table,
     keywords: pa.Table,
+    relevance: Relevance,
     space: SearchSpace,
     method: Method,
     settings: SearchSettings,
     words: Words,
 ) -> pa.Table:
-    """Search the graph for every question within its scope."""
+    """Search the graph for every question within its scope.
+
+    Parameters
+    ----------
+    keywords : rows of `jerr.keywords`, which 'published' reads alone.
+    """
     keywords_of = dict(
         zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True)
     )
-    n_nodes = method.n_nodes or settings.n_nodes
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
-        scope = space.scope(query["document_id"])
-        matched = scope.match(keywords_of[query["query_id"]], words, settings.text_match)
-        if method.search == "tree":
-            seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
-            search_result = by_simulations(scope, matched, settings, seed)
-        elif method.search == "match":
-            search_result = by_match(matched)
+        query_id, scope = query["query_id"], space.scope(query["document_id"])
+        found_lines, named = relevance.get(query_id, {}), keywords_of.get(query_id, ())
+        is_published = method.search == "published"
+        matched = scope.by_keywords(named, words) if is_published else {}
+        if method.search in ("tree", "published"):
+            seed = int(hash_texts([str(settings.seed), query_id], 4), 16)
+            gains = matched if is_published else scope.by_relevance(found_lines)
+            result = by_simulations(scope, gains, settings, seed, is_published)
         else:
-            gains = matched.gains if method.search == "ppr" else {}
-            search_result = by_pagerank(scope, gains, settings.restart)
-        rows += _rows(query["query_id"], scope, matched, search_result, n_nodes)
+            gains = scope.by_relevance(found_lines) if method.search == "ppr" else {}
+            result = by_pagerank(scope, gains, settings.restart)
+        named_by = {node: [named[k] for k, _ in of_node] for node, of_node in matched.items()}
+        rows += _rows(query_id, scope, result, settings.n_nodes, found_lines, named_by)
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
 
 
-def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, seed: int) -> Found:
+def by_simulations(
+    scope: Scope, gains: Gains, settings: SearchSettings, seed: int, is_published: bool = False
+) -> Found:
     """Return nodes ordered by mean reward times ln(1 + visits) of a tree search.
 
     The mean alone would trust a single visit, and visits alone favour nodes with many incoming
-    edges. Every node is a root, and those with the largest gains are tried first. In a small scope
-    nodes without matches are therefore visited, too, and come last.
+    edges. Those with the largest gains are tried first.
     """
-    gains = {node: matched.gains.get(node, _NOTHING) for node in range(len(scope.node_ids))}
-    tree = tree_search(scope.children, gains, settings, seed)
+    tree = tree_search(scope.children, gains, settings, seed, is_published)
     scores = {
         node: tree.rewards[node] / visits * math.log1p(visits)
         for node, visits in tree.visits.items()
     }
     order = sorted(scores, key=lambda node: (-scores[node], node))
     return Found(order, scores, tree.visits, tree.rewards, tree.path)
-
-
-def by_match(matched: Matched) -> Found:
-    """Return nodes ordered by their gains alone: the baseline without search."""
-    scores = {
-        node: sum(gain for _, gain in node_gains) for node, node_gains in matched.gains.items()
-    }
-    return Found(sorted(scores, key=lambda node: (-scores[node], node)), scores)
 
 
 def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
@@ -104,19 +103,25 @@ def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
     sources = [node for node, targets in enumerate(scope.children) for _ in targets]
     targets = [target for of_node in scope.children for target in of_node]
     graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
-    seeds = list(gains) or list(range(n))
-    weights = [sum(gain for _, gain in gains.get(node, ())) or 1.0 for node in seeds]
-    ranks = personalized_pagerank(graph, seeds, np.array(weights), restart).round(DECIMALS)
+    weights = np.array([sum(gain for _, gain in gains.get(node, ())) for node in range(n)])
+    seeds = np.flatnonzero(weights) if weights.any() else np.arange(n)
+    starts = weights[seeds] if weights.any() else np.ones(n)
+    ranks = personalized_pagerank(graph, seeds.tolist(), starts, restart).round(DECIMALS)
     order = [node for node in np.argsort(-ranks, kind="stable").tolist() if ranks[node] > 0]
     return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())))
 
 
-def _rows(query_id: str, scope: Scope, matched: Matched, result: Found, n_nodes: int) -> list[dict]:
+def _rows(
+    query_id: str,
+    scope: Scope,
+    result: Found,
+    n_nodes: int,
+    relevance: Mapping[str, float],
+    keywords: Mapping[int, Sequence[str]],
+) -> list[dict]:
     step_of = {node: step for step, node in enumerate(result.path, start=1)}
-    chunks_of = {
-        node: sorted(scope.chunks[node], key=lambda c: (-matched.coverage[c], c))
-        for node in result.nodes
-    }
+    rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
+    chunks_of = {node: sorted(scope.chunk_ids[node], key=rank.__getitem__) for node in result.nodes}
     rows = []
     for position, node in enumerate(_in_turns(result.nodes, chunks_of), start=1):
         visits = result.visits[node] if result.visits else None
@@ -132,21 +137,19 @@ def _rows(query_id: str, scope: Scope, matched: Matched, result: Found, n_nodes:
                 "visits": visits,
                 "mean_reward": total / visits if visits else None,
                 "score": result.scores[node],
-                "keywords": list(matched.keywords.get(node, ())),
-                "chunk_ids": [scope.chunk_ids[c] for c in chunks_of[node]],
+                "keywords": list(keywords.get(node, ())),
+                "chunk_ids": chunks_of[node],
             }
         )
     return rows
 
 
-def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]]) -> list[int]:
+def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[str]]) -> list[int]:
     """Return the best node of each line chunk, then the second of each, and so on.
 
-    Nodes of one line chunk match the same text, so the best few would often be of a single one: on
-    SQuALITY train 5 nodes include the line chunk with the answer for 69.5% of the questions instead
-    of 53.0% (line chunks of 600; by Personalized PageRank 64.0% instead of 59.5%).
+    Nodes of one line chunk match the same text, so the best few would often be of a single one.
     """
-    met: Counter[int] = Counter()
+    met: Counter[str] = Counter()
     turns = []
     for position, node in enumerate(nodes):
         turns.append((met[chunks_of[node][0]], position, node))

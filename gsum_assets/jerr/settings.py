@@ -43,23 +43,19 @@ class IndexSettings(SettingsTable):
 
 
 class SearchSettings(SettingsTable):
-    """Table `[jerr.search]`: Monte Carlo tree search (3.4, appendix B)."""
+    """Table `[jerr.search]`: Monte Carlo tree search of the graph (3.4, appendix B)."""
 
     n_nodes: int = Field(default=5, ge=1, description="best nodes that are read (4.1, 4.3)")
     n_simulations: int = Field(default=1000, ge=1, description="simulations per question (ours)")
-    text_match: float = Field(
-        default=0.75,
-        ge=0,
-        le=1,
-        description="maximum match of a keyword in a node's line chunks, but not its name (ours, "
-        "on SQuALITY train)",
-    )
     depth: int = Field(default=4, ge=1, description="longest path, nodes (ours)")
     exploration: float = Field(
-        default=1.4, ge=0, description="weight of exploration in UCB (B; UCB1: the root of 2)"
+        default=1.4,
+        ge=0,
+        description="weight of exploration in UCB, as a multiple of the best reward (B; UCB1: the "
+        "root of 2)",
     )
     discount: float = Field(
-        default=0.8, gt=0, le=1, description="factor of a keyword's gain per step (ours)"
+        default=0.8, gt=0, le=1, description="factor of a gain per step of the path (ours)"
     )
     widening: float = Field(
         default=2.0,

@@ -158,7 +158,8 @@ TABLES = (
         integer("place", "index in topological order, from 0"),
         integer("n_mentions", "synopses that have it as an element"),
         texts("facts", "atomic facts of these synopses that name it"),
-        *_OF_SYNOPSES,
+        texts("chunk_ids", "line chunks that have it as an element or name it"),
+        texts("document_ids", "documents that have it as an element"),
         check(
             "stand_for_elements",
             "Every written form of an element is merged into an existing node; near duplicates "
@@ -242,9 +243,13 @@ TABLES = (
         flag("is_chosen", "whether it is in the context"),
         integer("step", "index on the best path, from 1; null: not on it", nullable=True),
         integer("visits", "simulations through it; null: PageRank", nullable=True),
-        number("mean_reward", "mean reward of these, 0 to 1; null: PageRank", nullable=True),
+        number(
+            "mean_reward",
+            "mean of what these add, 0 to 1; null: PageRank",
+            nullable=True,
+        ),
         number("score", "mean_reward * ln(1 + visits), or PageRank"),
-        texts("keywords", "keywords that it matches"),
+        texts("keywords", "keywords that it matches; only `jerr-published` has some"),
         texts("chunk_ids", "its line chunks in scope, the best one first"),
     ),
     result_table(

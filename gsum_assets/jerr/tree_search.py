@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from gsum_assets.jerr.settings import SearchSettings
 
 Gains = Mapping[int, Sequence[tuple[int, float]]]
-"""The keywords that a node matches, with the gain of each, by node."""
+"""The items that a node matches, keywords or line chunks, with the gain of each, by node."""
 
 NEW_PATH_EVERY = 4
 """Every n-th simulation takes a new path if there is one (ours)."""
@@ -27,7 +27,7 @@ class Searched:
     Attributes
     ----------
     visits : number of simulations through each node of the graph within the tree.
-    rewards : sum of these simulations' rewards, by node.
+    rewards : sum of what these simulations credit it with, by node.
     path : the best path, ties broken by length, then by smaller nodes.
     best_reward : reward of this path, 0 to 1.
     """
@@ -39,37 +39,50 @@ class Searched:
 
 
 def tree_search(
-    children: Sequence[Sequence[int]], gains: Gains, settings: SearchSettings, seed: int
+    children: Sequence[Sequence[int]],
+    gains: Gains,
+    settings: SearchSettings,
+    seed: int,
+    is_published: bool = False,
 ) -> Searched:
-    """Search for the path with the largest reward, from the nodes that match a keyword.
+    """Search for the path with the largest reward, from the nodes that have gains.
 
-    If no node matches, the search starts from the nodes without incoming edges. A simulation
-    selects a path in the tree, expands it by one node, continues at random, and adds the reward of
-    the whole path to each of its nodes in the tree. UCB alone may miss the best path of even a
-    small graph for long; since every `NEW_PATH_EVERY`-th simulation takes a new path, the best one
-    is found if there are at most `n_simulations // NEW_PATH_EVERY` paths.
+    If none has, the search starts from the nodes without incoming edges. A simulation selects a
+    path in the tree, expands it by one node, continues at random, and adds the reward of the whole
+    path to each of its nodes in the tree, which is what UCB reads. The weight of exploration is a
+    multiple of the best reward so far. A node of the graph is credited with what it adds to its
+    path alone. UCB alone may miss the best path of even a small graph for long; since every
+    `NEW_PATH_EVERY`-th simulation takes a new path, the best one is found if there are at most
+    `n_simulations // NEW_PATH_EVERY` paths.
 
     Parameters
     ----------
     children : targets of the edges from each node of an acyclic graph, in any order.
-    gains : pairs (keyword, gain) of each node with a match; the best gains of all keywords sum to
-        at most 1.
+    gains : pairs (item, gain) of each node that matches; the best gains of all items sum to at most
+        1, and each item counts once on a path.
     seed : seed of random walks, and of the order of children with equal gains.
+    is_published : search as in the paper: every match on a path counts, all neighbours are tried
+        before any is followed, UCB as it is, and a node is credited with its whole path.
     """
     roots = sorted(gains) or sorted(set(range(len(children))).difference(chain(*children)))
-    search = _Search([*children, roots], gains, settings, random.Random(seed))
+    search = _Search([*children, roots], gains, settings, random.Random(seed), is_published)
     visits, rewards = Counter[int](), defaultdict[int, float](float)
     best: tuple[float, int, tuple[int, ...]] = (0.0, len(children) + 1, ())
     for simulation in range(1, settings.n_simulations + 1 if roots else 1):
-        selected = search.select(only_new=simulation % NEW_PATH_EVERY == 0)
+        only_new = not is_published and simulation % NEW_PATH_EVERY == 0
+        exploration = settings.exploration * (1.0 if is_published else -best[0])
+        selected = search.select(exploration, only_new)
         path = search.walk_on([tree_node.node for tree_node in selected[1:]])
         reward = search.reward(path)
         for tree_node in selected:
             tree_node.visits += 1
             tree_node.reward += reward
-        for tree_node in selected[1:]:
+        before = 0.0
+        for length, tree_node in enumerate(selected[1:], start=1):
             visits[tree_node.node] += 1
-            rewards[tree_node.node] += reward
+            up_to = reward if is_published else search.reward(path[:length])
+            rewards[tree_node.node] += up_to - before
+            before = 0.0 if is_published else up_to
         if reward >= -best[0]:
             prefix = search.without_rest(path, reward)
             best = min(best, (-reward, len(prefix), prefix))
@@ -109,14 +122,15 @@ class _Search:
         gains: Gains,
         settings: SearchSettings,
         draws: random.Random,
+        is_published: bool,
     ):
-        self._children, self._gains = children, gains
+        self._children, self._gains, self._is_published = children, gains, is_published
         self._settings, self._draws = settings, draws
         self._gain_of = {node: sum(gain for _, gain in of_node) for node, of_node in gains.items()}
         self._ordered: dict[int, list[int]] = {}
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
 
-    def select(self, only_new: bool) -> list[_TreeNode]:
+    def select(self, exploration: float, only_new: bool) -> list[_TreeNode]:
         """Return a path in the tree by UCB, extended by a new node if its end has successors.
 
         The number of children is limited by visits (progressive widening), so that 50,000 roots do
@@ -127,11 +141,12 @@ class _Search:
         only_new = only_new and not self._first.is_seen
         while (here := path[-1]).ahead:
             warranted = math.ceil(self._settings.widening * math.sqrt(here.visits + 1))
+            warranted = len(here.ahead) if self._is_published else warranted
             allowed = [c for c in here.tried if not c.is_seen] if only_new else here.tried
             if len(here.tried) < min(warranted, len(here.ahead)) or not allowed:
                 self._expand(path)
                 break
-            path.append(_highest_bound(allowed, here.visits, self._settings.exploration))
+            path.append(_highest_bound(allowed, here.visits, exploration))
         return path
 
     def _expand(self, path: list[_TreeNode]) -> None:
@@ -154,12 +169,18 @@ class _Search:
         return path
 
     def reward(self, path: Iterable[int]) -> float:
-        """Return the sum over keywords of the largest gain on the path, discounted by step."""
+        """Return the sum over items of the largest gain on the path, discounted by step.
+
+        Published: the sum of all gains on the path, over the longest path.
+        """
+        if self._is_published:
+            gains = [gain for node in path for _, gain in self._gains.get(node, ())]
+            return math.fsum(gains) / self._settings.depth
         best: dict[int, float] = {}
         for step, node in enumerate(path):
-            for keyword, gain in self._gains.get(node, ()):
+            for item, gain in self._gains.get(node, ()):
                 discounted = gain * self._settings.discount**step
-                best[keyword] = max(discounted, best.get(keyword, 0.0))
+                best[item] = max(discounted, best.get(item, 0.0))
         return math.fsum(best.values())  # exact in any order
 
     def without_rest(self, path: list[int], reward: float) -> tuple[int, ...]:

@@ -184,6 +184,7 @@ class CorpusSettings(SettingsTable):
     evidence: dict[str, Any] = Field(default_factory=dict)
     linear_rag: dict[str, Any] = Field(default_factory=dict)
     hippo_rag: dict[str, Any] = Field(default_factory=dict)
+    raptor: dict[str, Any] = Field(default_factory=dict)
 
     def reading_fingerprint(self) -> bytes:
         """Return canonical bytes of the settings that change how a document is read."""

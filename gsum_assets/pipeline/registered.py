@@ -13,4 +13,5 @@ FOLDERS = (
     "gsum_assets.evidence",
     "gsum_assets.linear_rag",
     "gsum_assets.hippo_rag",
+    "gsum_assets.raptor",
 )

@@ -30,7 +30,9 @@ class PublishedTable(SettingsTable):
     metrics: list[str] = Field(
         min_length=1,
         description="columns, as in the table scores; 'F1@3': F1 of the means of p@3 and r@3; "
-        "'win:overall': win rate of the headline's method against that of the row",
+        "'win:overall': win rate of the headline's method against that of the row; "
+        "'seconds:query', 'seconds:index': time to rank a question, and of embeddings and calls of "
+        "the index",
     )
     rows: dict[str, list[str | float]] = Field(
         description="by the paper's name of a row: the method here, '' for none, then the figures "

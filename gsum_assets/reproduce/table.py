@@ -20,8 +20,9 @@ from gsum_resources.store.parquet_store import ParquetStore
 NONE = "–"
 _WIN = "win:"
 _OF_MEANS = "F1@"
+_SECONDS = "seconds:"
 Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Scores from 0 to 1 by method of the preset, metric and question."""
+"""Scores from 0 to 1, or seconds, by method of the preset, metric and question."""
 Wins = Mapping[tuple[str, str], tuple[float, float, float]]
 """Win rate of the headline with its interval, by opponent and criterion."""
 
@@ -36,20 +37,33 @@ class SideBySide:
 
 
 def read_scores(parts: Sequence[Part]) -> Scores:
-    """Return the stored scores of all rows, and the ratings of judges."""
+    """Return the stored scores of all rows, the ratings of judges, and times.
+
+    `seconds:query` is the time to rank for a question, `seconds:index` that of all batches of
+    embeddings and calls of the index, under the question "".
+    """
     scores: dict[str, dict[str, dict[str, float]]] = {}
 
-    def add(part: Part, method: str, rows: pa.Table) -> None:
+    def put(part: Part, method: str, metric: str, values: Mapping[str, float]) -> None:
         for name in part.rows.get(method, ()):
-            for row in rows.select(["metric", "query_id", "value"]).to_pylist():
-                of_metric = scores.setdefault(name, {}).setdefault(row["metric"], {})
-                of_metric[row["query_id"]] = row["value"]
+            scores.setdefault(name, {}).setdefault(metric, {}).update(values)
+
+    def add(part: Part, method: str, rows: pa.Table) -> None:
+        for row in rows.select(["metric", "query_id", "value"]).to_pylist():
+            put(part, method, row["metric"], {row["query_id"]: row["value"]})
 
     for part in parts:
         store = ParquetStore(part.home.warehouse)
         for partition in store.partitions(TABLES["scores"], part.corpus):
             rows, _ = store.read(TABLES["scores"], [partition])
             add(part, partition.method or "", main_scores(rows))
+        for partition in store.partitions(TABLES["rankings"], part.corpus):
+            ranked, _ = store.read(TABLES["rankings"], [partition], ["query_id", "latency_s"])
+            seconds = {row["query_id"]: row["latency_s"] for row in ranked.to_pylist()}
+            put(part, partition.method or "", f"{_SECONDS}query", seconds)
+        costs, _ = store.read(TABLES["costs"], store.partitions(TABLES["costs"], part.corpus))
+        for row in costs.filter(pc.equal(costs["stage"], "index")).to_pylist():
+            put(part, row["method"], f"{_SECONDS}index", {"": row["latency_s"]})
         judged = store.partitions(TABLES["judgements"], part.corpus)
         ratings = rating_scores(store.read(TABLES["judgements"], judged)[0])
         for method in part.rows:
@@ -81,7 +95,7 @@ def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideByS
         header = ["row", "method"]
         for metric in table.metrics:
             header += [f"{metric}, paper", "ours"]
-        is_compared = not table.metrics[0].startswith(_WIN)
+        is_compared = not (table.metrics[0].startswith(_WIN) or _are_seconds(table))
         if is_compared:
             header += [f"{preset.headline} − row", "ours"]
         rows = []
@@ -94,10 +108,14 @@ def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideByS
             rows.append(cells)
         n = max((len(of) for by in scores.values() for of in by.values()), default=0)
         title = (
-            f"{preset.paper}, {table.name}: percent, ours over {n:,} questions, ± half the 95% "
-            "interval"
+            f"{preset.paper}, {table.name}: {'seconds' if _are_seconds(table) else 'percent'}, "
+            f"ours over {n:,} questions, ± half the 95% interval"
         )
         yield SideBySide(title, header, rows)
+
+
+def _are_seconds(table: PublishedTable) -> bool:
+    return all(metric.startswith(_SECONDS) for metric in table.metrics)
 
 
 def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
@@ -113,6 +131,8 @@ def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
     values = list(of_method.get(metric, {}).values())
     if not values:
         return NONE
+    if metric.startswith(_SECONDS):
+        return f"{np.mean(values):.3g}"
     ((low, high),) = intervals(np.array(values)).tolist()
     return _with_interval(float(np.mean(values)), low, high)
 

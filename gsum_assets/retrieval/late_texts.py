@@ -21,6 +21,12 @@ class LateTexts(Sequence[str]):
     def _texts(self) -> Sequence[str]:
         return self._read(self._ids)
 
+    def at(self, indices: Sequence[int]) -> Sequence[str]:
+        """Return some of the texts, without reading the others."""
+        if "_texts" in self.__dict__:
+            return [self._texts[index] for index in indices]
+        return self._read([self._ids[index] for index in indices])
+
     def __len__(self) -> int:
         return len(self._ids)
 
@@ -35,3 +41,10 @@ class LateTexts(Sequence[str]):
         if isinstance(index, slice) and "_texts" not in self.__dict__:
             return LateTexts(self._ids[index], self._read)
         return self._texts[index]
+
+
+def texts_at(texts: Sequence[str], indices: Sequence[int]) -> Sequence[str]:
+    """Return some of the texts, of `LateTexts` without reading the others."""
+    if isinstance(texts, LateTexts):
+        return texts.at(indices)
+    return [texts[index] for index in indices]

@@ -1,11 +1,13 @@
 """`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Annotated, Any
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.ask import Answer, find, inputs_of, require_question
@@ -14,11 +16,14 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.serve.errors import error_of
 from gsum_assets.serve.requests import with_body
-from gsum_assets.serve.service import service_of
+from gsum_assets.serve.service import Service, service_of
+from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
 from gsum_resources.store.arrow import pc
 
 _MOST_PASSAGES = 200
+_MOST_CORPORA = 20
 
 
 class EarlierTurn(BaseModel):
@@ -33,7 +38,7 @@ class AskBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    corpus: str | list[str]
+    corpus: str | Annotated[list[str], Field(min_length=1, max_length=_MOST_CORPORA)]
     question: str = Field(max_length=20_000)
     method: str | None = None
     document: str | None = None
@@ -61,13 +66,40 @@ class SearchBody(BaseModel):
     where: str = Field(default="", max_length=10_000)
 
 
-def _ask(request: Request, body: AskBody) -> JSONResponse:
+async def _ask(request: Request, body: AskBody) -> Response:
     service = service_of(request)
+    await in_thread(_require, service, request, body)
+    if body.stream:
+        events = _streamed(service, body)
+        return StreamingResponse(events, media_type=EVENT_STREAM, headers=HEADERS)
+    return JSONResponse(await in_thread(_answer, service, body))
+
+
+def _require(service: Service, request: Request, body: AskBody) -> None:
     for corpus in body.corpora:
         service.require(request, corpus)
-    with service.snapshot(body.corpora[0], body.method or DEFAULT_METHOD) as workspace:
-        answer = answered(workspace, body)
-        return JSONResponse(answer_object(workspace, answer))
+
+
+def _answer(service: Service, body: AskBody) -> dict[str, Any]:
+    with service.snapshot(body.corpora, body.method or DEFAULT_METHOD) as workspace:
+        return answer_object(workspace, answered(workspace, body))
+
+
+async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
+    """Yield the words of an answer as they arrive, then the answer.
+
+    Where an attempt of a model begins again, earlier words are void: event `restart`.
+    """
+    try:
+        async for item in arriving(partial(_answer, service, body)):
+            if not isinstance(item, Words):
+                yield event(item, "answer")
+            elif item.text is None:
+                yield event({}, "restart")
+            else:
+                yield event({"text": item.text}, "words")
+    except Exception as error:
+        yield event({"error": error_of(error)[1]}, "error")
 
 
 def answered(workspace: Workspace, body: AskBody) -> Answer:
@@ -83,25 +115,6 @@ def answered(workspace: Workspace, body: AskBody) -> Answer:
 
 def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
     """Return an answer as plain values, with the characters of its sources in their documents."""
-    rows = {row["node_id"]: row for row in answer.passages}
-    sources = [
-        {
-            "number": number,
-            "corpus": rows.get(source.node_id, {}).get("corpus", answer.corpus),
-            "document_id": source.document_id,
-            "node_id": source.node_id,
-            "title": source.title,
-            "location": source.location,
-            "text": source.text,
-            "marked": [list(span) for span in source.marked],
-        }
-        for number, source in enumerate(answer.sources, 1)
-    ]
-    spans = _spans(workspace, sources)
-    for source in sources:
-        source["start"], source["end"] = spans.get(
-            (source["corpus"], source["node_id"]), (None, None)
-        )
     return {
         "corpus": answer.corpus,
         "question": answer.question,
@@ -124,11 +137,34 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
             }
             for line in answer.lines
         ],
-        "sources": sources,
+        "sources": sources_of(workspace, answer),
         "passages": [dict(row) for row in answer.passages],
         "usage": dict(answer.usage),
         "explanation": answer.explanation or None,
     }
+
+
+def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
+    """Return the sources of an answer, with their characters in their documents."""
+    rows = {row["node_id"]: row for row in answer.passages}
+    sources = [
+        {
+            "number": number,
+            "corpus": rows.get(source.node_id, {}).get("corpus", answer.corpus),
+            "document_id": source.document_id,
+            "node_id": source.node_id,
+            "title": source.title,
+            "location": source.location,
+            "text": source.text,
+            "marked": [list(span) for span in source.marked],
+        }
+        for number, source in enumerate(answer.sources, 1)
+    ]
+    spans = _spans(workspace, sources)
+    for source in sources:
+        key = source["corpus"], source["node_id"]
+        source["start"], source["end"] = spans.get(key, (None, None))
+    return sources
 
 
 def _spans(
@@ -139,28 +175,28 @@ def _spans(
     for corpus in {source["corpus"] for source in sources if source["corpus"]}:
         ids = [source["node_id"] for source in sources if source["corpus"] == corpus]
         rows = workspace.rows("chunks", corpus).columns(["chunk_id", "start", "end"])
-        rows = rows.filter(pc.is_in(rows["chunk_id"], value_set=_strings(ids)))
+        rows = rows.filter(pc.is_in(rows["chunk_id"], value_set=pa.array(ids, pa.string())))
         for row in rows.to_pylist():
             spans[corpus, row["chunk_id"]] = row["start"], row["end"]
     return spans
 
 
-def _strings(values: Sequence[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(values, pa.string())
-
-
 def _search(request: Request, body: SearchBody) -> JSONResponse:
-    service, method = service_of(request), body.method or DEFAULT_METHOD
+    service = service_of(request)
     service.require(request, body.corpus)
+    with service.snapshot(body.corpus, body.method or DEFAULT_METHOD) as workspace:
+        return JSONResponse({"passages": found_passages(workspace, body)})
+
+
+def found_passages(workspace: Workspace, body: SearchBody) -> list[dict[str, Any]]:
+    """Return the passages that a method finds for a query, best first."""
     require_question(body.query)
-    with service.snapshot(body.corpus, method) as workspace:
-        inputs, _ = inputs_of(workspace, body.corpus, method)
-        found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
-        rows = found.passages[: body.k]
-        sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
-        spans = _spans(workspace, sources)
+    method = body.method or DEFAULT_METHOD
+    inputs, _ = inputs_of(workspace, body.corpus, method)
+    found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
+    rows = found.passages[: body.k]
+    sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
+    spans = _spans(workspace, sources)
     passages = []
     for row in rows:
         start, end = spans.get((body.corpus, row["node_id"]), (None, None))
@@ -168,7 +204,7 @@ def _search(request: Request, body: SearchBody) -> JSONResponse:
         names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
         shown = {name: row[name] for name in names}
         passages.append({**shown, "title": title, "start": start, "end": end})
-    return JSONResponse({"passages": passages})
+    return passages
 
 
 ROUTES = [

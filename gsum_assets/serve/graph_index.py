@@ -119,6 +119,10 @@ class Graphs:
             return self._kept[key]
 
 
+GRAPHS = Graphs()
+"""Those of this process, for the page and for MCP clients."""
+
+
 def kind_of(name: str) -> Kind:
     """Return a kind of graph by its name; raise `RequestError` if there is none."""
     if name not in KINDS:

@@ -11,8 +11,8 @@ from starlette.routing import Route
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graph_index import (
+    GRAPHS,
     KINDS,
-    Graphs,
     graph_of_method,
     row_of,
     stored_graphs,
@@ -31,7 +31,6 @@ from gsum_assets.serve.service import service_of
 
 _MOST_NODES, _MOST_NEAR, _MOST_FOUND = 20_000, 400, 50
 _MOST_SOURCES = 20  # of one way
-_graphs = Graphs()
 
 
 class _Asked(NamedTuple):
@@ -60,7 +59,7 @@ def _asked(request: Request) -> Iterator[_Asked]:
     with service_of(request).snapshot(corpus) as workspace:
         name = text_of(request, "graph", "")
         name = name or graph_of_method(workspace, corpus, text_of(request, "method"))
-        graph = _graphs.get(workspace, corpus, name, text_of(request, "document", ""))
+        graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
         yield _Asked(workspace, corpus, name, graph)
 
 

@@ -1,15 +1,16 @@
 """Values of requests: of the query string, and of a JSON body."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.streaming import in_thread
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -44,8 +45,11 @@ def number_of(request: Request, name: str, default: int, most: int) -> int:
     return int(value)
 
 
-def with_body(schema: type[Body], handler: Callable[[Request, Body], Response]) -> Callable:
-    """Return an endpoint that reads a JSON body, and runs a handler in a thread.
+Handler = Callable[[Request, Body], Response] | Callable[[Request, Body], Awaitable[Response]]
+
+
+def with_body(schema: type[Body], handler: Handler) -> Callable:
+    """Return an endpoint that reads a JSON body for a handler; a function runs in a thread.
 
     A body that is no JSON or does not fit the schema is rejected with a message that names the key.
     """
@@ -59,6 +63,8 @@ def with_body(schema: type[Body], handler: Callable[[Request, Body], Response]) 
             raise RequestError(400, "invalid_request", f"{key}: {first['msg']}") from error
         except (ValueError, RecursionError) as error:
             raise RequestError(400, "invalid_json", "the body is no JSON") from error
-        return await run_in_threadpool(handler, request, body)
+        if iscoroutinefunction(handler):
+            return await handler(request, body)
+        return await in_thread(handler, request, body)
 
     return endpoint

@@ -285,7 +285,7 @@ def test_settings_table_affects_only_the_assets_that_read_it(
     materialized = {
         "contexts": (by_method, "2"),
         "gor.model": (by_method, "5"),
-        "gor.historical_responses": (by_bucket, "3"),
+        "gor.historical_responses": (by_bucket, "4"),
     }
     with copy_of(indexed, tmp_path) as house, house.instance() as instance:
         settings = house.folder / "corpus.toml"

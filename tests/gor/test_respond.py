@@ -83,6 +83,21 @@ def test_three_rounds_known_values():
     np.testing.assert_array_equal(vectors, np.array([VECTORS[q] for q in ("Q1", "Q2", "Q3")], "f4"))
 
 
+def test_texts_are_shown_with_where_they_come_from():
+    chunks, embeddings, embedder = house()
+    model = Scripted(answering)
+    known = dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+    respond(
+        queries(), chunks, embeddings, model, embedder, k=2,
+        label_of=lambda row: known.get(row["node_id"], row["node_kind"]),
+    )  # fmt: skip
+    assert [request.labels for request in model.requests] == [
+        ("north", "east"),
+        ("north", "south"),
+        ("south", "note"),
+    ]
+
+
 def test_failed_round_leaves_a_gap_and_others_continue():
     chunks, embeddings, embedder = house()
     model = Scripted(lambda request: None if request.question == "Q2" else answering(request))

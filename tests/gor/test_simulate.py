@@ -104,6 +104,18 @@ def test_very_short_passage_is_skipped():
     assert found.notes == ["document 'b': 0 of 30 questions from 0 requests about 0 passages"]
 
 
+def test_passage_is_shown_with_where_it_comes_from():
+    model = Scripted(about)
+    chunks = chunk_table({"a": MANY[:3]})
+    simulate_queries(
+        chunks, model, 3, label_of=lambda row: f"{row['document_id']}, {row['node_id'][:4]}"
+    )
+    ids = dict(zip(chunks["text"].to_pylist(), chunks["chunk_id"].to_pylist(), strict=True))
+    assert [request.labels for request in model.requests] == [
+        (f"a, {ids[request.passages[0]][:4]}",) for request in model.requests
+    ]
+
+
 def test_failed_requests_cost_only_their_questions():
     chunks = chunk_table({"a": MANY[:30], "b": MANY[10:]})
     whole = simulate_queries(chunks, Scripted(about))

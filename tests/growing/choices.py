@@ -9,7 +9,7 @@ Tables = dict[str, dict[str, Any]]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "retrieval": ("bm25", "dense", "tfidf", "hybrid", "full_context", "random"),
     "lightpal": ("passage_walk", "lightpal", "promptrank", "lightpal-embedding"),
-    "jerr": ("jerr-ppr", "jerr", "readagent", "longrag", "jerr-pagerank", "jerr-600"),
+    "jerr": ("jerr-ppr", "jerr-search", "readagent", "longrag", "jerr-published", "jerr-600"),
     "graphrag": (
         "graphrag-local",
         "graphrag-c0",
@@ -28,6 +28,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "linear_rag": ("linear-rag",),
     "hippo_rag": ("hippo-rag",),
+    "raptor": ("raptor", "raptor-leaves"),
     "gor": ("gor", "thought-retriever", "node2vec", "gor-untrained", "gor-no-rank"),
 }
 
@@ -44,6 +45,7 @@ SMALL: Tables = {
     "lightpal.walk": {"n_probes": 20},
     "graphrag.communities": {"max_size": 4},
     "graphrag.answers": {"prompt_tokens": 500},
+    "raptor.tree": {"reduction": "pca", "dim": 2, "summary_words": 20},
     "jerr.chunking": {"max_tokens": 120, "ablations": [600]},
     "jerr.search": {"n_simulations": 50},
     "jerr.pages": {"min_words": 30, "max_words": 90, "gist_words": 20},
@@ -80,6 +82,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("jerr.index", "max_facts", 3),
     ("linear_rag", "threshold", 0.1),
     ("hippo_rag.linking", "n_triples", 2),
+    ("raptor.contexts", "budget_tokens", 100),
     ("evidence.candidates", "n", 4),
     ("evidence.contexts", "max_tokens", 60),
     ("jerr.search", "n_nodes", 2),

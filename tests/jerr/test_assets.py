@@ -57,8 +57,9 @@ gist_words = 20
 unit_tokens = 100
 n_units = 2
 """
-METHODS = ["jerr", "readagent"]
-OTHERS = ["jerr-600", "jerr-pagerank", "longrag"]
+SEARCHED = "jerr-published"
+METHODS = [SEARCHED, "readagent"]
+OTHERS = ["jerr", "jerr-600", "jerr-pagerank", "jerr-search", "longrag"]
 OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
 READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
@@ -135,7 +136,7 @@ def test_reread_text_is_that_of_its_line_chunk_or_page(indexed: House) -> None:
     texts |= {r["page_id"]: r["text"] for r in indexed.table("jerr.pages").to_pylist()}
     again = [row for row in rows if row["fate"] == "read again"]
     kinds = {(row["method"], row["node_kind"]) for row in again}
-    assert {("jerr", "line chunk"), ("readagent", "page")} <= kinds
+    assert {(SEARCHED, "line chunk"), ("readagent", "page")} <= kinds
     assert all(row["text"] == texts[row["node_id"]] for row in again)
 
 
@@ -145,7 +146,7 @@ def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     }
     for query_id in ("all", "first", "choice"):
         assert calls["readagent", query_id] == 2  # look-up, answer
-        assert calls["jerr", query_id] == 3  # keywords too
+        assert calls[SEARCHED, query_id] == 3  # keywords too
 
 
 def test_update_equals_rebuild_and_requests_only_changes(
@@ -177,7 +178,9 @@ def test_update_equals_rebuild_and_requests_only_changes(
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert materialized_by(materialize_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
+    assert materialized_by(materialize_only(changeable, METHODS, OWN)) == [
+        f"jerr/searches[{SEARCHED}]"
+    ]
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -192,7 +195,7 @@ def test_methods_share_the_index_and_a_missing_size_names_the_setting(changeable
         answer = ask(changeable.pipeline(), CORPUS, QUESTION, method, explain=True)
         assert answer.text
         assert answer.passages
-        assert ("best path: " in answer.explanation) == (method == "jerr-600")
+        assert ("best path: " in answer.explanation) == (method == "jerr-search")
         assert ("read again (" in answer.explanation) == (method != "longrag")
 
 
@@ -219,13 +222,13 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         house.write_document(DOCUMENTS[0], paragraphs(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))
         house.write_queries([{"query_id": "all", "text": QUESTION, "references": ["The first."]}])
-        report = materialize_only(house, ["jerr"], READ)
+        report = materialize_only(house, [SEARCHED], READ)
         assert not report.errors
         assert any("jerr/atomic_facts" in gap for gap in report.gaps)
         assert "jerr/elements:every_synopsis_has_some" in failing(house)
         counts = requests_by_asset(house)
         ill.clear()
-        assert materialize_only(house, ["jerr"], ALL_READ).is_complete
+        assert materialize_only(house, [SEARCHED], ALL_READ).is_complete
         counts = requests_by_asset(house) - counts
         assert counts["jerr/synopses"] == 0
         assert counts["jerr/atomic_facts"] == 1
@@ -244,7 +247,7 @@ def test_question_is_answered_and_explained_from_the_stored_index(
     assert answer.text
     assert answer.passages
     explanation = answer.explanation
-    assert ("keywords: " in explanation) == ("best path: " in explanation) == (method == "jerr")
+    assert ("keywords: " in explanation) == ("best path: " in explanation) == (method == SEARCHED)
     assert "read again (" in explanation
     shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
     assert 0 < shown.index(explanation) < shown.index("\nsources:\n")

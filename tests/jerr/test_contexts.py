@@ -6,7 +6,7 @@ import pytest
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.passages import context_rows
-from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
@@ -25,36 +25,39 @@ def room(prompt_tokens: int = 16_000, n_reread: int = 2) -> Room:
     return Room(settings, LONGEST, MAX_WORDS, n_word_pieces)
 
 
-def shown(words: list[str], document_id: str | None = None, **of_room: int) -> list[dict]:
-    rows = [{**row, "query_id": "q"} for row in found("jerr", words, document_id)]
+def shown(document_id: str | None = None, **of_room: int) -> list[dict]:
+    rows = [{**row, "query_id": "q"} for row in found("jerr-search", [], document_id)]
     searches = pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
     choose = GraphContexts(searches, *INDEX, room(**of_room))
     return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
 
 
 def test_best_nodes_come_before_their_synopses() -> None:
-    rows = shown(["ferry"])
+    rows = shown()
     assert [(row["node_kind"], row["node_id"]) for row in rows] == [
-        ("node", "n-ferry"),
-        ("node", "n-lamp"),  # the storm leads to b1, too, and waits
+        ("node", "n-storm"),
+        ("node", "n-lamp"),  # the ferry leads to b1, too, and waits
         ("synopsis", "b1"),
+        ("synopsis", "a2"),
         ("synopsis", "a1"),
-        ("synopsis", "a2"),  # the lamp's second
     ]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
 
 
 def test_node_is_described_by_its_relations_and_facts() -> None:
-    (ferry, lamp, *_) = shown(["ferry"])
-    assert ferry["text"] == "ferry (storm – sinks – ferry):\nThe storm sinks the ferry."
-    assert lamp["text"] == (
-        "lamp (Ada – lights – lamp; storm – breaks – lamp):\nAda lights the lamp. "
+    (storm, lamp, *_) = shown()
+    assert storm["text"] == (
+        "storm (storm – breaks – lamp; storm – sinks – ferry):\nThe storm sinks the ferry. "
         "The storm breaks the lamp's glass."
+    )
+    assert lamp["text"] == (
+        "lamp (Ada – lights – lamp; storm – breaks – lamp):\nThe storm breaks the lamp's glass. "
+        "Ada lights the lamp."
     )
 
 
 def test_document_question_sees_only_its_document() -> None:
-    rows = shown(["storm"], "a")
+    rows = shown("a")
     assert {row["node_id"] for row in rows if row["node_kind"] == "synopsis"} == {"a1", "a2"}
     storm = next(row for row in rows if row["node_id"] == "n-storm")
     assert storm["text"] == "storm (storm – breaks – lamp):\nThe storm breaks the lamp's glass."
@@ -65,11 +68,11 @@ def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:
     bare = answer_request(query, (), MAX_WORDS)
     own = sum(n_word_pieces([bare.instructions, bare.render()]))
     # 60 word pieces after the instructions and the half that is kept
-    rows = shown(["ferry"], prompt_tokens=2 * (own + 60), n_reread=500)
+    rows = shown(prompt_tokens=2 * (own + 60), n_reread=500)
     marks = n_word_pieces(["[999]"])[0] * len(rows)
     assert 0 < len(rows) < 5
     assert sum(n_word_pieces([row["text"] for row in rows])) + marks <= own + 2 * 60
-    assert len(shown(["ferry"], prompt_tokens=2 * (own + 60), n_reread=0)) == 5
+    assert len(shown(prompt_tokens=2 * (own + 60), n_reread=0)) == 5
 
 
 PAGES = pa.Table.from_pylist(
@@ -93,7 +96,8 @@ def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) 
     rankings = pa.Table.from_pylist(
         [dict(zip(names, row, strict=True)) for row in ranked], TABLES["rankings"].schema
     )
-    choose = gist_contexts(PAGES, chunks, rankings, room())
+    spans = PAGES.rename_columns({"page_id": "chunk_id"})
+    choose = short_contexts(gists_of(PAGES), spans, chunks, rankings, room())
     rows = context_rows(queries({"q": "?"}, document_id=document_id), choose).to_pylist()
     # c2 lies in a page without a gist; c1 shares 90 characters with p1 and 10 with p0
     assert [(row["node_id"], row["text"]) for row in rows] == [
@@ -119,13 +123,13 @@ def lines_of(variant: str, words: list[str]) -> list[str]:
 
 
 def test_explanation_lists_everything_in_order() -> None:
-    lines = lines_of("jerr", ["storm", "ferry"])
+    lines = lines_of("jerr-published", ["storm", "ferry"])
     assert lines[0] == "keywords: storm, ferry"
     assert lines[2].startswith("nodes visited (")
     assert lines[3].split() == ["visits", "mean", "reward", "node"]
     mark, visits, mean, name, *matches = lines[4].split()
     assert (mark, matches) == ("*", ["(storm,", "ferry)"])
-    (best,) = (row for row in found("jerr", ["storm", "ferry"]) if row["place"] == 1)
+    (best,) = (row for row in found("jerr-published", ["storm", "ferry"]) if row["place"] == 1)
     assert (name, int(visits), mean) == (best["name"], best["visits"], f"{best['mean_reward']:.3f}")
     assert "best path: storm -[sinks]-> ferry" in lines
     start = lines.index("read again (2 of 3):")
@@ -139,7 +143,7 @@ def test_pagerank_has_no_visits_and_no_path() -> None:
 
 
 def test_question_without_keywords_is_explained() -> None:
-    assert lines_of("jerr", [])[0] == "keywords: none: it asks for everything"
+    assert lines_of("jerr-published", [])[0] == "keywords: none: it asks for everything"
 
 
 def test_method_without_search_explains_what_it_reread() -> None:

@@ -65,7 +65,8 @@ def tables(synopses: list[Synopsis]) -> list[pa.Table]:
             for a, named, b in it[3]
         ],
     )
-    return [elements, facts, relations, merge_elements(elements, 3)]
+    lines = rows("line_chunks", synopses, lambda it: [{"text": " ".join(it[4])}])
+    return [elements, facts, relations, merge_elements(elements, 3), lines]
 
 
 def graph(synopses: list[Synopsis]) -> Graph:
@@ -92,6 +93,19 @@ def test_nodes_list_their_mentions_and_descriptions():
     ]
     assert nodes["ship"]["facts"] == ["A ship waits."], "neither other chunks nor parts of words"
     assert nodes["Tr'en"]["n_mentions"] == 3
+
+
+def test_a_node_leads_to_line_chunks_that_name_it_in_documents_that_mention_it():
+    story = [
+        ("story", "c1", ["Korvin", "ship"], [("Korvin", "steals", "ship")], ["Korvin sails."]),
+        ("story", "c2", ["ruler"], [], ["The ruler sees a SHIP, no ships."]),
+        ("sequel", "c3", ["shipyard"], [], ["Korvin's ship is in the shipyard."]),
+    ]
+    nodes = by_name(graph(story))
+    assert nodes["ship"]["chunk_ids"] == ["c1", "c2"]
+    assert (nodes["ship"]["n_mentions"], nodes["ship"]["document_ids"]) == (1, ["story"])
+    assert nodes["Korvin"]["chunk_ids"] == ["c1"]
+    assert nodes["shipyard"]["chunk_ids"] == ["c3"]
 
 
 def test_relations_of_a_pair_are_one_edge_weighted_by_synopses():
@@ -125,29 +139,29 @@ def test_equally_frequent_relations_use_alphabetical_order():
 
 def test_line_chunk_counts_once_for_all_forms_of_a_node():
     synopses = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
-    *read, merges = tables(synopses)
+    *read, merges, lines = tables(synopses)
     near = {"node_id": node_id("a"), "merged_into": "a"}
     merged = [row | (near if row["element"] == "c" else {}) for row in merges.to_pylist()]
-    found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema))
+    found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema), lines)
     (edge,) = found.edges.to_pylist()
     assert (edge["weight"], edge["relations"]) == (1, ["holds", "owns"])
     assert [row["n_mentions"] for row in found.nodes.to_pylist()] == [1, 1]
 
 
 def test_unknown_endpoint_is_named():
-    elements, facts, relations, merges = tables(STORY)
+    elements, facts, relations, merges, lines = tables(STORY)
     elements = elements.filter(
         pa.array([key != "ship" for key in elements["element_key"].to_pylist()])
     )
     with pytest.raises(ValueError, match=r"'steals' of line chunk 'c1' ends at 'ship'"):
-        graph_of(elements, facts, relations, merges)
+        graph_of(elements, facts, relations, merges, lines)
 
 
 def test_unmerged_element_is_named():
-    elements, facts, relations, merges = tables(STORY)
+    elements, facts, relations, merges, lines = tables(STORY)
     merges = merges.filter(pa.array([key != "ship" for key in merges["element_key"].to_pylist()]))
     with pytest.raises(ValueError, match=r"1 of 5 elements are not merged \(first: 'ship'\)"):
-        graph_of(elements, facts, relations, merges)
+        graph_of(elements, facts, relations, merges, lines)
 
 
 def test_corpus_without_elements_gives_an_empty_graph():

@@ -1,22 +1,24 @@
-"""Matches of a question's keywords, and the nodes that a search finds."""
+"""Relevance of line chunks, what nodes match, and the nodes that a search finds."""
 
-import math
-
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
+from gsum_assets.jerr.lines import first_in_full, relevance
 from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.methods import METHODS
 from gsum_assets.jerr.order import chunks_by_nodes
-from gsum_assets.jerr.search import by_match, search
+from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection, Questions
 from tests.gae.toy_contexts import queries
-from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, SYNOPSES, WORDS
+from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, SYNOPSES, TEXTS, WORDS
 
-SPACE = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, WORDS)
+SPACE = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, SYNOPSES, WORDS)
 SETTINGS = SearchSettings(n_nodes=2, n_simulations=200)
+RELEVANCE = {"b1": 1.0, "a2": 0.5, "a1": 0.2}  # best first
+SEARCHES = ["jerr-search", "jerr-published", "jerr-pagerank", "jerr-ppr"]
 
 
 def keywords(words: dict[str, list[str]]) -> pa.Table:
@@ -28,149 +30,142 @@ def keywords(words: dict[str, list[str]]) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema)
 
 
-def found(method: str, words: list[str], document_id: str | None = None) -> list[dict]:
-    questions = queries({"q": "?"}, document_id=document_id)
-    rows = search(questions, keywords({"q": words}), SPACE, METHODS[method], SETTINGS, WORDS)
+def found(
+    method: str,
+    words: list[str],
+    document_id: str | None = None,
+    relevant: dict[str, float] = RELEVANCE,
+    space: SearchSpace = SPACE,
+) -> list[dict]:
+    """Rows of a search for a question with these keywords and line chunks."""
+    inside = {c for c in TEXTS if document_id in (None, c[0])}
+    best = sorted(inside, key=lambda c: -relevant[c])
+    rows = search(
+        queries({"q": "?"}, document_id=document_id),
+        keywords({"q": words}),
+        {"q": {c: relevant[c] for c in best}},
+        space,
+        METHODS[method],
+        SETTINGS,
+        WORDS,
+    )
     return rows.to_pylist()
-
-
-def test_name_counts_in_addition_to_the_text() -> None:
-    scope = SPACE.scope(None)
-    matched = scope.match(["lamp"], WORDS, 0.6)
-    by_name = {scope.names[node]: own for node, own in matched.gains.items()}
-    # a1 and a2 say "lamp" once, b1 does not
-    text = 0.6 * 0.5
-    assert by_name == {
-        "Ada": [(0, pytest.approx(text))],
-        "lamp": [(0, pytest.approx(text + 0.4))],
-        "storm": [(0, pytest.approx(text))],
-    }
-    assert matched.coverage.tolist() == [0.5, 0.5, 0]
-
-
-def test_rare_keywords_weigh_more_and_weights_sum_to_one() -> None:
-    scope = SPACE.scope(None)
-    matched = scope.match(["storm", "ferry", "dragon"], WORDS, 1.0)
-    storm, ferry = math.log(1 + 3 / 2), math.log(1 + 3)  # in 2 and 1 of 3 line chunks
-    total = storm + ferry
-    gains = dict(matched.gains[scope.names.index("storm")])  # b1 holds both: storm twice
-    assert gains == pytest.approx({0: 2 / 3 * storm / total, 1: 1 / 2 * ferry / total})
-    expected = [0, storm / 2 / total, (2 / 3 * storm + ferry / 2) / total]
-    assert matched.coverage.tolist() == pytest.approx(expected)
-
-
-def test_words_of_a_two_word_keyword_count_half_each() -> None:
-    scope = SPACE.scope("b")
-    matched = scope.match(["ferry captain"], WORDS, 0.5)
-    assert {scope.names[node]: own for node, own in matched.gains.items()} == {
-        "ferry": [(0, pytest.approx(0.5 * 0.25 + 0.5 * 0.5))],
-        "storm": [(0, pytest.approx(0.5 * 0.25))],
-    }
-
-
-def test_node_scores_as_its_best_line_chunk() -> None:
-    scope = SPACE.scope("a")
-    matched = scope.match(["keeper", "glass"], WORDS, 1.0)  # in a1, and in a2
-    lamp = matched.gains[scope.names.index("lamp")]  # in both
-    assert lamp == [(0, 0.25)]
 
 
 def test_document_scope_has_only_its_nodes_edges_and_line_chunks() -> None:
     scope = SPACE.scope("a")
     assert scope.names == ["Ada", "lamp", "storm"]
     assert scope.children == [[1], [], [1]]
-    assert scope.chunk_ids == ["a1", "a2"]
-    assert scope.chunks == [[0], [0, 1], [1]]
+    assert scope.chunk_ids == [["a1"], ["a1", "a2"], ["a2"]]
 
 
-def test_without_matches_nodes_score_by_their_line_chunks() -> None:
-    scope = SPACE.scope("a")
-    matched = scope.match(["dragon"], WORDS, 0.5)
-    assert matched.gains == {0: [(0, 0.5)], 1: [(0, 1.0)], 2: [(0, 0.5)]}
-    assert matched.keywords == {}
-    best = found("jerr", [], "a")[0]
-    assert (best["name"], best["keywords"]) == ("lamp", [])
+def test_node_gains_its_most_relevant_line_chunk() -> None:
+    gains = SPACE.scope(None).by_relevance({"b1": 1.0, "a2": 0.5, "a1": 0.2})
+    # Ada leads to a1; the ferry to b1; the lamp to a1 and a2; the storm to a2 and b1
+    assert gains == {0: [(2, 0.2)], 1: [(0, 1.0)], 2: [(1, 0.5)], 3: [(0, 1.0)]}
 
 
-def test_best_path_covers_both_keywords() -> None:
-    rows = found("jerr", ["storm", "ferry"])
+def test_published_keywords_are_matched_in_names_and_synopses() -> None:
+    scope = SPACE.scope(None)
+    gains = scope.by_keywords(["Storm", "ferry pier", "glass", "dragon"], WORDS)
+    assert {scope.names[node]: of_node for node, of_node in gains.items()} == {
+        "ferry": [(0, 0.25), (1, 0.25)],
+        "lamp": [(0, 0.25), (2, 0.25)],  # of a2
+        "storm": [(0, 0.25), (1, 0.25), (2, 0.25)],
+    }
+
+
+def test_a_path_leads_to_a_line_chunk_that_no_node_before_it_has() -> None:
+    rows = found("jerr-search", [])
     path = sorted((row for row in rows if row["step"]), key=lambda row: row["step"])
-    assert [row["name"] for row in path] == ["storm", "ferry"]
+    # the storm leads to b1, its edge to the lamp on to a2; from the storm to the ferry is b1 again
+    assert [(row["name"], row["chunk_ids"][0]) for row in path] == [("storm", "b1"), ("lamp", "a2")]
     assert [row["place"] for row in rows] == [*range(1, len(rows) + 1)]
     assert [row["is_chosen"] for row in rows] == [True, True] + [False] * (len(rows) - 2)
     assert all(0 <= row["mean_reward"] <= 1 and row["visits"] > 0 for row in rows)
     assert rows[0]["score"] == max(row["score"] for row in rows)
+    assert [row["keywords"] for row in rows] == [[]] * len(rows)
 
 
-def test_nodes_of_a_line_chunk_alternate_and_unmatched_come_last() -> None:
-    rows = found("jerr", ["storm", "ferry", "keeper"])
-    assert [(row["name"], row["chunk_ids"][0]) for row in rows] == [
-        ("storm", "b1"),
-        ("lamp", "a1"),
-        ("ferry", "b1"),
-        ("Ada", "a1"),
-    ]
-    scores = {row["name"]: row["score"] for row in rows}
-    assert scores["ferry"] > scores["lamp"]  # and yet it waits for its turn
-    last = found("jerr", ["ferry"])[-1]
-    assert (last["name"], last["keywords"], last["mean_reward"]) == ("Ada", [], 0)
+def test_a_node_is_credited_with_its_own_gain_alone() -> None:
+    rewards = {row["name"]: row["mean_reward"] for row in found("jerr-search", [])}
+    assert rewards["storm"] == 1.0  # and not what the lamp adds
+    assert rewards["Ada"] == pytest.approx(0.2)
+    assert 0.8 * 0.5 <= rewards["lamp"] <= 0.5  # as a root, and a step behind the storm
+    assert rewards["ferry"] < 1.0  # nothing behind the storm, which has the same line chunk
 
 
-def test_line_chunks_of_a_node_are_ordered_by_score() -> None:
-    lamp = next(row for row in found("jerr", ["storm", "lamp"]) if row["name"] == "lamp")
-    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 mentions both
-    assert lamp["keywords"] == ["storm", "lamp"]
+def test_published_nodes_are_credited_with_their_path() -> None:
+    rows = found("jerr-published", ["storm", "ferry"])
+    assert {row["name"] for row in rows} == {"ferry", "lamp", "storm"}  # roots match
+    rewards = {row["name"]: row["mean_reward"] for row in rows}
+    # over a path of four nodes at most: two keywords, each a half
+    assert rewards["ferry"] == pytest.approx((0.5 + 0.5) / 4, abs=0.25)
+    assert rewards["storm"] > rewards["lamp"]
+    named = {row["name"]: row["keywords"] for row in rows}
+    assert named == {"ferry": ["storm", "ferry"], "lamp": ["storm"], "storm": ["storm", "ferry"]}
+
+
+def test_nodes_of_a_line_chunk_take_turns() -> None:
+    rows = found("jerr-search", [])
+    first = [row["chunk_ids"][0] for row in rows]
+    assert first == ["b1", "a2", "a1", "b1"]
+    assert rows[3]["name"] == "ferry"
+
+
+def test_line_chunks_of_a_node_are_ordered_by_relevance() -> None:
+    lamp = next(row for row in found("jerr-pagerank", []) if row["name"] == "lamp")
+    assert lamp["chunk_ids"] == ["a2", "a1"]
 
 
 def test_pagerank_does_not_depend_on_the_question() -> None:
     one, other = (
-        {row["name"]: row["score"] for row in found("jerr-pagerank", [word])}
-        for word in ("ferry", "ada")
+        {r["name"]: r["score"] for r in found("jerr-pagerank", [], relevant=relevant)}
+        for relevant in (RELEVANCE, {"a1": 1.0, "a2": 0.1, "b1": 0.0})
     )
     assert one == other
     # Ada and the storm lead to the lamp, the storm to the ferry as well
     assert one["lamp"] > one["ferry"] > one["Ada"] == one["storm"] > 0
 
 
-def test_personalized_pagerank_follows_the_keywords_without_visits() -> None:
-    rows = found("jerr-ppr", ["ferry"])
-    assert rows[0]["name"] == "ferry"
+def test_personalized_pagerank_starts_from_relevant_nodes_without_visits() -> None:
+    rows = found("jerr-ppr", [], relevant={"a1": 1.0, "a2": 0.0, "b1": 0.0})
+    assert {row["name"] for row in rows} == {"Ada", "lamp"}  # the ferry is not reached
     assert {row["visits"] for row in rows} == {row["step"] for row in rows} == {None}
     assert sum(row["score"] for row in rows) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("method", "n"), [("jerr-top1", 1), ("jerr-top3", 3), ("jerr-top10", 4)])
-def test_ablations_choose_the_configured_number_of_nodes(method: str, n: int) -> None:
-    assert sum(row["is_chosen"] for row in found(method, ["storm", "ferry", "ada"])) == n
-
-
 def test_search_depends_on_its_seed_and_question_only() -> None:
-    words = {"q": ["storm"], "r": ["ada"]}
     both = search(
-        queries({"q": "?", "r": "?"}), keywords(words), SPACE, METHODS["jerr"], SETTINGS, WORDS
-    )
-    alone = found("jerr", ["storm"])
-    assert [row for row in both.to_pylist() if row["query_id"] == "q"] == alone
+        queries({"q": "?", "r": "?"}),
+        keywords({}),
+        {"q": RELEVANCE, "r": {"a1": 1.0, "a2": 0.5, "b1": 0.2}},
+        SPACE,
+        METHODS["jerr-search"],
+        SETTINGS,
+        WORDS,
+    ).to_pylist()
+    assert [row for row in both if row["query_id"] == "q"] == found("jerr-search", [])
 
 
 def test_row_order_does_not_matter() -> None:
     shuffled = SearchSpace(
-        NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), LINE_CHUNKS.take([1, 2, 0]), WORDS
+        NODE_ROWS.take([3, 1, 0, 2]),
+        EDGES.take([2, 0, 1]),
+        LINE_CHUNKS.take([1, 2, 0]),
+        SYNOPSES.take([2, 0, 1]),
+        WORDS,
     )
-    questions = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
-    one, other = (
-        search(*questions, space, METHODS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
-    )
-    assert one == other
+    for method in SEARCHES:
+        words = ["storm", "lamp"]
+        assert found(method, words, space=shuffled) == found(method, words)
 
 
 def test_no_nodes_give_no_error() -> None:
-    empty = SearchSpace(*(t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS)), WORDS)
-    for method in ("jerr", "jerr-pagerank", "jerr-ppr"):
-        rows = search(
-            queries({"q": "?"}), keywords({"q": ["x"]}), empty, METHODS[method], SETTINGS, WORDS
-        )
-        assert rows.num_rows == 0
+    tables = (t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS, SYNOPSES))
+    empty = SearchSpace(*tables, WORDS)
+    for method in SEARCHES:
+        assert found(method, ["x"], space=empty) == []
 
 
 def test_nodes_alternate_with_their_line_chunks() -> None:
@@ -182,48 +177,62 @@ def test_nodes_alternate_with_their_line_chunks() -> None:
     assert chunks_by_nodes(pa.Table.from_pylist(rows)) == {"q": ["a2", "c1", "b1", "a1"]}
 
 
-# The controls of the tree search: no search, and BM25 over the same line chunks.
+# Relevance of line chunks, and what is read without a search.
+
+PASSAGES = pa.Table.from_pylist(
+    [
+        {"chunk_id": f"p-{c}", "document_id": c[0], "position": i, "start": 0, "end": 40}
+        | {"text": text}
+        for i, (c, text) in enumerate(TEXTS.items())
+    ]
+)
+SPANS = {"a1": (0, 50), "a2": (50, 100), "b1": (0, 60)}
 
 
-class Everything:
-    """Room for all."""
-
-    def fitting(self, query: dict, passages: list) -> list:
-        return list(passages)
-
-
-def test_without_a_search_nodes_rank_by_their_match() -> None:
-    space = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, WORDS).scope(None)
-    found = by_match(space.match(["lamp"], WORDS, 0.6))
-    assert [space.names[node] for node in found.nodes] == ["lamp", "Ada", "storm"]
-    assert found.visits is None
-    assert not found.path
+def lines_and_passages() -> tuple[pa.Table, pa.Table]:
+    """Line chunks one after the other, and a passage in each."""
+    lines = [{**row, **_span(row["chunk_id"])} for row in LINE_CHUNKS.to_pylist()]
+    passages = [{**row, **_span(row["chunk_id"][2:])} for row in PASSAGES.to_pylist()]
+    return pa.Table.from_pylist(lines, LINE_CHUNKS.schema), pa.Table.from_pylist(passages)
 
 
-def test_bm25_ranks_the_line_chunks_of_the_scope() -> None:
-    everywhere = ranked_lines(queries({"q": "the storm and the ferry"}), LINE_CHUNKS, WORDS)
-    assert everywhere["q"][0] == "b1"
-    assert sorted(everywhere["q"]) == ["a1", "a2", "b1"]
-    inside = ranked_lines(
-        queries({"q": "the storm and the ferry"}, document_id="a"), LINE_CHUNKS, WORDS
+def _span(chunk_id: str) -> dict[str, int]:
+    return dict(zip(("start", "end"), SPANS[chunk_id], strict=True))
+
+
+def relevant(text: str, document_id: str | None = None, **options: bool) -> dict[str, float]:
+    """Relevance to a question whose vector is that of the passage in a1."""
+    lines, passages = lines_and_passages()
+    vectors = np.eye(3, dtype=np.float32)
+    collection = Collection(
+        ["a", "b"], ["", ""], passages["chunk_id"].to_pylist(), [], np.array([0, 2, 3]), vectors
     )
-    assert inside == {"q": ["a2", "a1"]}
-    unknown = ranked_lines(queries({"q": "storm"}, document_id="gone"), LINE_CHUNKS, WORDS)
-    assert unknown == {}
+    questions = Questions(["q"], [text], [document_id], vectors[:1])
+    return dict(relevance(collection, questions, passages, lines, WORDS, **options).get("q", {}))
+
+
+def test_relevance_unites_words_and_vectors() -> None:
+    assert relevant("the storm and the ferry", is_lexical=True)["b1"] == 1.0
+    united = relevant("the storm and the ferry")
+    assert list(united) == ["b1", "a1", "a2"]  # words; the vector; a storm
+    assert united["a1"] == pytest.approx(0.4)
+    assert united["b1"] == pytest.approx(0.6)
+
+
+def test_relevance_is_that_within_the_scope() -> None:
+    inside = relevant("the storm and the ferry", "a", is_lexical=True)
+    assert inside == {"a2": 1.0, "a1": 0.0}
+    assert relevant("storm", "gone") == {}
 
 
 def test_best_line_chunks_are_read_without_a_request() -> None:
-    questions = queries({"q": "the storm and the ferry"})
-    found = ranked_lines(questions, LINE_CHUNKS, WORDS)
-    choose = line_contexts(found, SYNOPSES, Everything())  # type: ignore[arg-type]
-    passages = choose(questions.to_pylist()[0])
-    assert [p.node_id for p in passages] == list(found["q"])
-    assert {p.node_kind for p in passages} == {"synopsis"}
+    names = TABLES["contexts"].schema.names
     rows = [
-        {"query_id": "q", "sample": 0, "rank": rank, **vars(p)}
-        for rank, p in enumerate(passages, 1)
+        dict.fromkeys(names) | {"query_id": "q", "sample": 0, "rank": rank, "node_id": c}
+        for rank, c in enumerate(["b1", "a2", "a1"], 1)
     ]
+    rows = [row | {"node_kind": "synopsis", "score": 0.0, "text": "…"} for row in rows]
     contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-    (lookup,) = first_in_full(contexts, questions, 2).to_pylist()
-    assert lookup["chunk_ids"] == list(found["q"][:2])
+    (lookup,) = first_in_full(contexts, queries({"q": "?"}), 2).to_pylist()
+    assert lookup["chunk_ids"] == ["b1", "a2"]
     assert lookup["calls"] == 0

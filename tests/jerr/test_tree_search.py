@@ -159,30 +159,59 @@ def test_keyword_counts_at_its_best_node():
     assert (found.path, found.best_reward) == ((1,), 1.0)
 
 
-def test_reward_is_credited_to_the_whole_path():
-    # Every way from 0 is 0, 1, 2 and gains 1; from 2, which is a root, too, it gains a half
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_node_is_credited_with_what_it_adds_or_published_with_its_path(is_published):
+    # Every way from 0 is 0, 1, 2; 2 is a root, too
     gains = {0: [(0, 0.5)], 2: [(1, 0.5)]}
-    found = tree_search([[1], [2], []], gains, SearchSettings(depth=3, discount=1), seed=1)
-    assert found.rewards[0] == found.visits[0]
-    assert found.rewards[1] == found.visits[1]
-    assert 0.5 < found.rewards[2] / found.visits[2] < 1
+    settings = SearchSettings(depth=3, discount=1)
+    found = tree_search([[1], [2], []], gains, settings, 1, is_published)
+    mean = {node: found.rewards[node] / visits for node, visits in found.visits.items()}
+    if is_published:
+        assert mean[0] == pytest.approx(1 / 3)  # two halves in three steps
+        assert mean[1] == pytest.approx(1 / 3)
+        assert 0.5 / 3 < mean[2] < 1 / 3
+    else:
+        assert mean == {0: 0.5, 1: 0.0, 2: 0.5}
     assert found.visits[0] + found.visits[2] > 1000  # 2 is visited as a root and behind 0
 
 
+def test_published_matches_count_each_time():
+    gains = {0: [(0, 0.5)], 1: [(0, 0.5)]}
+    found = tree_search([[1], []], gains, SearchSettings(depth=2), 1, is_published=True)
+    assert (found.path, found.best_reward) == ((0, 1), 0.5)
+
+
 @pytest.mark.parametrize("exploration", [0.0, 0.5, 1.4])
-def test_visits_equal_ucb(exploration):
+@pytest.mark.parametrize("is_published", [True, False])
+def test_visits_equal_ucb(exploration, is_published):
     worth = [0.9, 0.3, 0.2]  # in the order in which they are tried
     gains = {node: [(0, gain)] for node, gain in enumerate(worth)}
+    settings = SearchSettings(exploration=exploration, depth=1)
+    weight = exploration * (1 if is_published else max(worth))
     expected = [1, 1, 1]
     for _ in range(1000 - 3):
         log = math.log(sum(expected))
         bounds = [
-            mean + exploration * math.sqrt(log / n) for mean, n in zip(worth, expected, strict=True)
+            mean + weight * math.sqrt(log / n) for mean, n in zip(worth, expected, strict=True)
         ]
         expected[bounds.index(max(bounds))] += 1
-    found = tree_search([[], [], []], gains, SearchSettings(exploration=exploration), seed=1)
+    found = tree_search([[], [], []], gains, settings, 1, is_published)
     assert [found.visits[node] for node in range(3)] == expected
     assert found.visits[0] > 900
+
+
+def test_exploration_is_relative_to_the_best_reward():
+    graph = [[1], [], []], [0.9, 0.3, 0.2]
+    visits = [
+        tree_search(
+            graph[0],
+            {node: [(node, gain * scale)] for node, gain in enumerate(graph[1])},
+            SearchSettings(),
+            1,
+        ).visits
+        for scale in (1.0, 0.125)
+    ]
+    assert visits[0] == visits[1]
 
 
 def test_best_child_is_tried_first():

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
-from gsum_assets.reproduce.preset import Preset
+from gsum_assets.reproduce.preset import Preset, PublishedTable
 from gsum_assets.reproduce.table import NONE, read_scores, side_by_side
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore
@@ -104,6 +104,20 @@ def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
     )
     rated = {"method": "bm25", "query_id": "q1", "judge": "llm_rater", "criterion": "lr1"}
     put("judgements", Partition("c"), {**rated, "opponent": None, "value": 1.0})
+    ranked = {"query_id": "q1", "latency_s": 0.5}
+    put("rankings", Partition("c", method="bm25"), {**ranked, "level": "node", "item_id": "a"})
+    put("costs", Partition("c"), {"method": "bm25", "stage": "index", "latency_s": 8.0})
     part = Part(Home(tmp_path, str(tmp_path)), "c", {"bm25": ["bm25", "bm25@x"]}, None)
-    of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}}
+    times = {"seconds:query": {"q1": 0.5}, "seconds:index": {"": 8.0}}
+    of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}, **times}
     assert read_scores([part]) == {"bm25": of_row, "bm25@x": of_row}
+
+
+def test_times_are_shown_in_seconds() -> None:
+    metrics = ["seconds:query", "seconds:index"]
+    table = PublishedTable(name="table 4", metrics=metrics, rows={"BM25": ["bm25", 0.02, ""]})
+    preset = PRESET.model_copy(update={"tables": [table]})
+    times = {"seconds:query": {"q1": 0.5, "q2": 1.0}, "seconds:index": {"": 812.4}}
+    (shown,) = side_by_side(preset, {"bm25": times}, {})
+    assert ": seconds, ours" in shown.title
+    assert list(shown.rows[0]) == ["BM25", "bm25", "0.02", "0.75", NONE, "812"]

@@ -6,7 +6,7 @@ import pytest
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.seeds import Seeds, names, with_names_twice
+from gsum_assets.retrieval.seeds import Seeds, names, phrases, with_names_twice
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import collection, of_texts, toy_questions
 
@@ -52,3 +52,27 @@ def test_document_words_chunk_words_and_vectors_add_up():
     assert found.documents == pytest.approx(
         np.stack([expected[:, :2].max(1), expected[:, 2:4].max(1), expected[:, 4]], axis=1)
     )
+
+
+def test_phrases_are_quotations_and_capitalized_words_in_a_row():
+    assert phrases("What is the plot of IN THE GARDEN?") == [("IN", "THE", "GARDEN")]
+    assert phrases('What is told in "the second key" by Ann Lee?') == [
+        ("the", "second", "key"),
+        ("Ann", "Lee"),
+    ]
+    assert phrases("Who sat in the House of Lords?") == [("House", "of", "Lords")]
+    assert phrases("Project Manager spoke, did Ann?") == phrases('a "key"') == phrases("") == []
+
+
+def test_phrase_of_common_words_is_found_word_for_word():
+    here = of_texts("the garden in the town", "garden, in a garden", "In the Garden\nIt began.")
+    questions = toy_questions(("What is the plot of IN THE GARDEN?", None, 0))
+    plain = toy_questions(("What is the plot of in the garden?", None, 0))
+    named, unnamed = (Seeds(here, "en").scores(asked).nodes[0] for asked in (questions, plain))
+    assert named - unnamed == pytest.approx([0, 0, 0.4])
+
+
+def test_phrase_that_every_chunk_has_adds_nothing():
+    here = of_texts("Ann Lee here", "there is Ann Lee", "Ann Lee again")
+    with_phrase = Seeds(here, "en").scores(toy_questions(("did Ann Lee go?", None, 0))).nodes
+    assert with_phrase.max() <= 1

@@ -1,12 +1,14 @@
-"""The best nodes of each question, from which its answer is written (paper, section 2.4)."""
+"""The best nodes of each question, passages and texts written from them, as rows of `contexts`."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 
+_COLUMNS = ["node_id", "kind", "document_id", "position", "text"]
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 
@@ -20,24 +22,23 @@ def nodes_within(
 ) -> pa.Table:
     """Return the best nodes with distinct texts of each question that fit a token budget together.
 
-    A node that does not fit is skipped; later ones may fit, since responses are shorter than
+    A node that does not fit is skipped; later ones may fit, since written texts are shorter than
     passages.
 
     Parameters
     ----------
     rankings : rows of `rankings`; no node beyond them is considered.
-    nodes : rows of `gor.record_nodes`.
+    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
     count_tokens : returns the number of tokens of each text.
     """
-    texts = list(dict.fromkeys(nodes["text"].to_pylist()))
-    n_tokens = dict(zip(texts, count_tokens(texts), strict=True))
+    n_tokens = cache(lambda text: count_tokens([text])[0])
 
     def fitting(ranked: list[dict]) -> list[dict]:
         chosen, left = [], budget_tokens
         for node in ranked:
-            if n_tokens[node["text"]] <= left:
+            if n_tokens(node["text"]) <= left:
                 chosen.append(node)
-                left -= n_tokens[node["text"]]
+                left -= n_tokens(node["text"])
         return chosen
 
     return _contexts(rankings, nodes, fitting)
@@ -48,11 +49,12 @@ def _contexts(
 ) -> pa.Table:
     """Return what `choose` selects from each question's ranked nodes with distinct texts.
 
-    A text that a response quotes in full is read as the passage, which has a source to name.
+    A text that equals a passage is read as the passage, which has a source to name.
     """
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    node_of = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
+    are_ranked = pc.is_in(nodes["node_id"], pc.unique(ranked["item_id"]))
+    node_of = {r["node_id"]: r for r in nodes.select(_COLUMNS).filter(are_ranked).to_pylist()}
     nodes_of: dict[str, dict[str, dict]] = {}
     for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
         node = node_of[row["item_id"]]

@@ -1,0 +1,85 @@
+"""Soft clusters of vectors: reduced, then a Gaussian mixture, twice (section 3).
+
+The first pass finds global clusters, the second the local ones within each. The number of clusters
+is that with the smallest Bayesian information criterion (BIC).
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from gsum_assets.raptor.settings import TreeSettings
+
+Reduce = Callable[[np.ndarray, int], np.ndarray]
+"""Returns vectors of fewer dimensions, `(n, dim)`, by a number of neighbours."""
+
+_SEED = 0
+_MOST_CLUSTERS = 50
+_RIDGE = 1e-4  # added to variances, so that equal vectors have a density
+
+
+def reducer(settings: TreeSettings) -> Reduce:
+    """Return the function that reduces vectors, as the settings name it."""
+
+    def by_umap(vectors: np.ndarray, n_neighbors: int) -> np.ndarray:
+        import umap
+
+        found = umap.UMAP(
+            n_neighbors=n_neighbors,
+            n_components=settings.dim,
+            metric="cosine",
+            random_state=_SEED,
+            n_jobs=1,  # with a seed UMAP has one in any case, and warns
+        ).fit_transform(vectors)
+        return np.asarray(found)
+
+    def by_pca(vectors: np.ndarray, n_neighbors: int) -> np.ndarray:
+        from sklearn.decomposition import PCA
+
+        return PCA(settings.dim, svd_solver="full").fit_transform(vectors)
+
+    return by_umap if settings.reduction == "umap" else by_pca
+
+
+def soft_clusters(vectors: np.ndarray, reduce: Reduce, settings: TreeSettings) -> list[list[int]]:
+    """Return clusters of vectors, of which a vector may belong to several.
+
+    Parameters
+    ----------
+    vectors : unit vectors, `(n, dim)`, n > `settings.dim` + 1.
+
+    Returns
+    -------
+    The ascending indices of each cluster, without repeated clusters.
+    """
+    found: dict[tuple[int, ...], None] = {}
+    wide = max(2, int(np.sqrt(len(vectors) - 1)))
+    for outer in _mixture(reduce(vectors, wide), settings.membership):
+        if len(outer) <= settings.dim + 1:
+            found[tuple(outer.tolist())] = None
+            continue
+        narrow = min(settings.neighbors, len(outer) - 1)
+        for inner in _mixture(reduce(vectors[outer], narrow), settings.membership):
+            found[tuple(outer[inner].tolist())] = None
+    return [list(members) for members in found]
+
+
+def _mixture(points: np.ndarray, membership: float) -> Iterator[np.ndarray]:
+    """Yield the indices of the points of each component of a mixture that are probable enough."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    def fitted(n: int) -> GaussianMixture:
+        mixture = GaussianMixture(n, reg_covar=_RIDGE, random_state=_SEED)
+        return mixture.fit(points)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than components
+        candidates = [fitted(n) for n in range(1, min(_MOST_CLUSTERS, len(points)))]
+    best = min(candidates, key=lambda mixture: mixture.bic(points))
+    for probabilities in best.predict_proba(points).T:
+        members = np.flatnonzero(probabilities > membership)
+        if len(members):
+            yield members

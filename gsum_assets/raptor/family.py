@@ -1,0 +1,123 @@
+"""RAPTOR, and its control without summaries."""
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.pipeline.family import Family, Read
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
+from gsum_assets.raptor.clusters import reducer
+from gsum_assets.raptor.prompts import PROMPTS
+from gsum_assets.raptor.settings import ContextSettings, RaptorSettings, TreeSettings
+from gsum_assets.raptor.tree import summarize
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.node_contexts import nodes_within
+from gsum_assets.retrieval.ranking import rank_questions
+from gsum_resources.store.arrow import pc
+
+LEAVES = "raptor-leaves"
+"""Control: passages alone, read up to the same number of tokens."""
+
+_AFTER_CHUNKS = 1_000_000  # added to positions of summaries, times their layer
+_COLUMNS = ["node_id", "document_id", "position", "text", "kind"]
+
+
+def _tree_nodes(inputs: Inputs) -> Result:
+    settings = TreeSettings.model_validate(inputs.settings("raptor.tree"))
+    return summarize(
+        inputs.table("chunks"),
+        inputs.table("chunk_embeddings"),
+        inputs.model("language_model"),
+        inputs.model("embedding_model"),
+        reducer(settings),
+        n_word_pieces,
+        settings,
+        inputs.prompts("raptor"),
+        inputs.progress("documents clustered"),
+    )
+
+
+def _nodes(inputs: Inputs) -> pa.Table:
+    """Return passages and summaries, which follow all passages, layer by layer."""
+    chunks = inputs.table("chunks").select(["chunk_id", *_COLUMNS[1:-1]])
+    chunks = chunks.append_column("kind", pa.repeat("chunk", chunks.num_rows))
+    chunks = chunks.rename_columns(_COLUMNS)
+    if inputs.method == LEAVES:
+        return chunks
+    rows = inputs.table("tree_nodes")
+    after = pc.multiply(rows["layer"], _AFTER_CHUNKS)
+    summaries = pa.table(
+        {
+            "node_id": rows["node_id"],
+            "document_id": rows["document_id"],
+            "position": pc.add(rows["position"], after),
+            "text": rows["text"],
+            "kind": pa.repeat("summary", rows.num_rows),
+        }
+    )
+    return pa.concat_tables([chunks, summaries], promote_options="permissive")
+
+
+def _rank(inputs: Inputs) -> pa.Table:
+    vectors = [inputs.table("chunk_embeddings").select(["chunk_id", "embedding"])]
+    if inputs.method != LEAVES:
+        summaries = inputs.table("tree_nodes").select(["node_id", "embedding"])
+        vectors.append(summaries.rename_columns(["chunk_id", "embedding"]))
+    collection = Collection.from_tables(
+        inputs.table("documents"),
+        _nodes(inputs).rename_columns(["chunk_id", *_COLUMNS[1:]]),
+        pa.concat_tables([rows for rows in vectors if rows.num_rows] or vectors[:1]),
+    )
+    questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
+    return rank_questions(Dense, questions, collection)
+
+
+def _contexts(inputs: Inputs) -> pa.Table:
+    settings = ContextSettings.model_validate(inputs.settings("raptor.contexts"))
+    nodes, budget = _nodes(inputs), settings.budget_tokens
+    return nodes_within(inputs.table("rankings"), nodes, budget, n_word_pieces)
+
+
+def _read(inputs: Inputs) -> Read:
+    """Return what was read, with the passages below each summary."""
+    rows = inputs.table("contexts")
+    if inputs.method == LEAVES:
+        return Read(rows, {})
+    summaries = inputs.table("tree_nodes").select(["node_id", "document_id", "chunk_ids"])
+    return Read(
+        rows,
+        {
+            row["node_id"]: [(chunk_id, row["document_id"]) for chunk_id in row["chunk_ids"]]
+            for row in summaries.to_pylist()
+        },
+    )
+
+
+FAMILY = Family(
+    "raptor",
+    ("raptor", LEAVES),
+    index=(
+        Step(
+            _tree_nodes,
+            {"tree_nodes": "The layers of each document's tree above its passages."},
+            (
+                *("chunks", "chunk_embeddings"),
+                *("corpus_settings", "language_model", "embedding_model"),
+            ),
+            pool="llm",
+        ),
+    ),
+    question=(
+        Step(
+            _rank,
+            RANKINGS,
+            ("documents", "chunks", "chunk_embeddings", "tree_nodes", "query_embeddings"),
+        ),
+        Step(_contexts, CONTEXTS, ("chunks", "tree_nodes"), pool=None),
+    ),
+    settings=RaptorSettings,
+    prompts=PROMPTS,
+    read=_read,
+    filtered=("raptor", LEAVES),
+)
