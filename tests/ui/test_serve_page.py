@@ -210,6 +210,10 @@ def test_phone_needs_no_sideways_scrolling(
     if view == "ask":
         ask(opened)
         opened.screenshot(path=SCREENSHOTS / "serve-phone.png")
+    if view == "compare":
+        opened.get_by_label("Question").fill("A long question, which is wider than a phone " * 3)
+        opened.keyboard.press("Enter")
+        opened.locator(".badge").first.wait_for()
     assert opened.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     opened.context.close()
 

@@ -42,7 +42,7 @@ function lines(answer, cite) {
   for (const line of answer.lines) {
     const mark = line.mark ?? "";
     const content = line.sentences.flatMap((sentence) => [
-      h("span", { class: "sentence" }, sentence.text, numbersOf(sentence).map(([number, isUnsupported]) => cite(number, sentence, isUnsupported))),
+      h("span", { class: "sentence" }, sentence.text, numbersOf(sentence).map(([number, isUnsupported]) => ["\u2060", cite(number, sentence, isUnsupported)])),
       " ",
     ]);
     if (!line.sentences.some((sentence) => sentence.text.trim())) continue;

@@ -28,9 +28,10 @@ export const color = (name) => getComputedStyle(document.documentElement).getPro
 export async function draw(container, data, on) {
   await load();
   let graph = new graphology.Graph({ type: "undirected", multi: true });
+  const scale = Math.min(1, Math.max(0.55, container.clientWidth / 900)); // smaller on a phone
   const colors = new Map(data.legend.map((entry) => [entry.group, entry.color]));
   for (const node of data.nodes) {
-    graph.addNode(node.id, { label: node.label, x: node.x, y: node.y, size: node.size, color: colors.get(node.group), group: node.group, kind: node.kind });
+    graph.addNode(node.id, { label: node.label, x: node.x, y: node.y, size: scale * node.size, color: colors.get(node.group), group: node.group, kind: node.kind });
   }
   const nodes = data.nodes;
   const isLarge = nodes.length > MANY;
@@ -90,7 +91,10 @@ export async function draw(container, data, on) {
     sigma.setGraph(graph);
   }
   // without a filter or a chosen node, they would only take time
-  const reduce = () => (sigma.getSetting("nodeReducer") ? sigma.refresh({ skipIndexation: true }) : sigma.setSettings(reducers));
+  const reduce = () => {
+    if (sigma.getSetting("nodeReducer")) sigma.refresh({ skipIndexation: true });
+    else sigma.setSettings(reducers).refresh(); // now: positions are those of the screen only after it
+  };
 
   const camera = sigma.getCamera();
   const step = () => 0.15 * camera.ratio;
