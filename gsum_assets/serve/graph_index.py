@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gsum_assets.answering.scope import titles_in
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.registry.families import METHODS
+from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graphs import (
     Graph,
@@ -80,6 +80,12 @@ def graph_of_method(workspace: Workspace, corpus: str, method: str) -> str:
     of_method = [graph for graph in stored if family in graph["families"]]
     general = [graph for graph in stored if graph["graph"] == "passages"]
     return next((graph["graph"] for graph in (*of_method, *general, *stored)), "")
+
+
+def method_of(name: str) -> str:
+    """Return a method of the family that makes a graph, by whose state the graph is read."""
+    family = kind_of(name).families[0]
+    return next(method for f in FAMILIES if f.name == family for method in f.methods)
 
 
 class Graphs:

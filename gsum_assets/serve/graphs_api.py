@@ -14,6 +14,7 @@ from gsum_assets.serve.graph_index import (
     GRAPHS,
     KINDS,
     graph_of_method,
+    method_of,
     row_of,
     stored_graphs,
 )
@@ -56,9 +57,10 @@ def _asked(request: Request) -> Iterator[_Asked]:
     """Yield the graph `graph` of a request, or that of its `method`."""
     corpus = text_of(request, "corpus")
     service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        name = text_of(request, "graph", "")
-        name = name or graph_of_method(workspace, corpus, text_of(request, "method"))
+    name = text_of(request, "graph", "")
+    method = method_of(name) if name else text_of(request, "method")
+    with service_of(request).snapshot(corpus, method) as workspace:
+        name = name or graph_of_method(workspace, corpus, method)
         graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
         yield _Asked(workspace, corpus, name, graph)
 
