@@ -215,6 +215,20 @@ def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[s
     return row
 
 
+def written_from(workspace: Workspace, corpus: str, item_id: str) -> tuple[str, list[str]]:
+    """Return what a text of GraphRAG is, 'relationship' or 'report', and its entities; ("", []).
+
+    Contexts of entities have texts that are no nodes of the entity graph.
+    """
+    pairs = workspace.rows("graphrag.relationships", corpus)
+    for row in pairs.rows_with("relationship_id", [item_id]).to_pylist():
+        return "relationship", [row["source_id"], row["target_id"]]
+    communities = workspace.rows("graphrag.communities", corpus)
+    for row in communities.rows_with("community_id", [item_id]).to_pylist():
+        return "report", row["entity_ids"]
+    return "", []
+
+
 def _communities(workspace: Workspace, corpus: str, entity_id: str) -> list[dict[str, Any]]:
     """Return the communities of an entity, the coarsest first, with title and summary."""
     columns = ["community_id", "level", "title", "size", "entity_ids"]

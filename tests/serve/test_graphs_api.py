@@ -109,6 +109,12 @@ def test_way_from_what_a_question_names_to_a_passage(client: TestClient, chunk_i
     ]
 
 
+def test_way_to_a_report_and_to_a_relationship(client: TestClient) -> None:
+    for item, node, kind in (("c", "e1", "report"), ("e2e3", "e2", "relationship")):
+        *_, before, last = get(client, "why", to=item, question="What did Ada do?")["steps"]
+        assert (before["id"], last["kind"], last["id"]) == (node, kind, item)
+
+
 def test_graph_of_a_method(client: TestClient, chunk_id: str) -> None:
     query = {"corpus": CORPUS, "method": "graphrag-local", "to": chunk_id, "question": "Cy?"}
     assert client.get("/api/why", params=query).json()["graph"] == "entities"
