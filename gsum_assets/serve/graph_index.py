@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gsum_assets.answering.scope import titles_in
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.registry.families import METHODS
+from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graphs import (
     Graph,
@@ -80,6 +80,12 @@ def graph_of_method(workspace: Workspace, corpus: str, method: str) -> str:
     of_method = [graph for graph in stored if family in graph["families"]]
     general = [graph for graph in stored if graph["graph"] == "passages"]
     return next((graph["graph"] for graph in (*of_method, *general, *stored)), "")
+
+
+def method_of(name: str) -> str:
+    """Return a method of the family that makes a graph, by whose state the graph is read."""
+    family = kind_of(name).families[0]
+    return next(method for f in FAMILIES if f.name == family for method in f.methods)
 
 
 class Graphs:
@@ -207,6 +213,20 @@ def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[s
     if name == "entities":
         row["communities"] = _communities(workspace, corpus, node_id)
     return row
+
+
+def written_from(workspace: Workspace, corpus: str, item_id: str) -> tuple[str, list[str]]:
+    """Return what a text of GraphRAG is, 'relationship' or 'report', and its entities; ("", []).
+
+    Contexts of entities have texts that are no nodes of the entity graph.
+    """
+    pairs = workspace.rows("graphrag.relationships", corpus)
+    for row in pairs.rows_with("relationship_id", [item_id]).to_pylist():
+        return "relationship", [row["source_id"], row["target_id"]]
+    communities = workspace.rows("graphrag.communities", corpus)
+    for row in communities.rows_with("community_id", [item_id]).to_pylist():
+        return "report", row["entity_ids"]
+    return "", []
 
 
 def _communities(workspace: Workspace, corpus: str, entity_id: str) -> list[dict[str, Any]]:

@@ -14,8 +14,10 @@ from gsum_assets.serve.graph_index import (
     GRAPHS,
     KINDS,
     graph_of_method,
+    method_of,
     row_of,
     stored_graphs,
+    written_from,
 )
 from gsum_assets.serve.graphs import (
     Graph,
@@ -56,9 +58,10 @@ def _asked(request: Request) -> Iterator[_Asked]:
     """Yield the graph `graph` of a request, or that of its `method`."""
     corpus = text_of(request, "corpus")
     service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        name = text_of(request, "graph", "")
-        name = name or graph_of_method(workspace, corpus, text_of(request, "method"))
+    name = text_of(request, "graph", "")
+    method = method_of(name) if name else text_of(request, "method")
+    with service_of(request).snapshot(corpus, method) as workspace:
+        name = name or graph_of_method(workspace, corpus, method)
         graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
         yield _Asked(workspace, corpus, name, graph)
 
@@ -109,10 +112,14 @@ def _why(request: Request) -> JSONResponse:
         graph = asked.graph
         named = named_in(graph, question) if graph.chunks is not None else []
         sources = named or [i for node_id in given for i in holding(graph, node_id)]
-        steps = way(graph, sources, holding(graph, to))
+        kind, targets = "passage", holding(graph, to)
+        if not targets and asked.name == "entities":
+            kind, parts = written_from(asked.workspace, asked.corpus, to)
+            targets = [graph.index[part] for part in parts if part in graph.index]
+        steps = way(graph, sources, targets)
         shown = [{**asked.node(step.node), "relation": step.relation} for step in steps]
-    if steps and to not in graph.index:  # a passage, not a node
-        shown.append({"id": to, "label": "", "kind": "passage", "relation": "mentioned in"})
+    if steps and to not in graph.index:  # a text, not a node
+        shown.append({"id": to, "label": "", "kind": kind, "relation": "mentioned in"})
     title = KINDS[asked.name].title
     reply = {"graph": asked.name, "title": title, "from_question": bool(named), "steps": shown}
     return JSONResponse(reply)

@@ -158,7 +158,7 @@ def test_graph_is_searched_filtered_and_read_as_a_table(
     page.locator(".as-table summary").click()
     assert f"of {N_NODES}" in page.locator("caption").inner_text()
     page.get_by_label("place", exact=True).uncheck()
-    page.wait_for_function("document.querySelector('caption').textContent.includes('of 200')")
+    page.locator("caption", has_text="of 200").wait_for()
     page.locator(".stage").focus()
     for key in ("ArrowLeft", "+", "-", "0"):
         page.keyboard.press(key)

@@ -167,7 +167,7 @@ function wayOf(found, corpus) {
       "ol",
       { class: "way" },
       found.steps.map((step) =>
-        h("li", {}, step.relation && h("span", { class: "relation" }, step.relation), h("span", { class: "node" }, h("span", { class: "kind" }, step.kind), step.label || "this passage")),
+        h("li", {}, step.relation && h("span", { class: "relation" }, step.relation), h("span", { class: "node" }, h("span", { class: "kind" }, step.kind), step.label || `this ${step.kind}`)),
       ),
     ),
     h("p", {}, h("a", { href: link("graphs", { corpus, graph: found.graph, node: ids.at(-1), way: ids.join(",") }) }, "Show it in the graph")),

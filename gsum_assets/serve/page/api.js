@@ -44,13 +44,14 @@ const posted = (path, body, signal) =>
 
 export const post = async (path, body, signal) => (await posted(path, body, signal)).json();
 
-/** POST a question; `onWords` gets the words of the answer as they are written. */
+/** POST a question; `onWords` gets the words of the answer as they are written, null if they are void. */
 export async function ask(body, onWords, signal) {
   const response = await posted("ask", { ...body, stream: true }, signal);
   if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) return response.json();
   let answer = null;
   for await (const { event, data } of events(response.body)) {
     if (event === "words") onWords(data.text);
+    else if (event === "restart") onWords(null);
     else if (event === "error") throw new ApiError(500, data.error?.message ?? data.message);
     else if (event === "answer") answer = data;
   }

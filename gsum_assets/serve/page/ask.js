@@ -85,7 +85,7 @@ async function add(list, turns, name, question, method, document) {
     const answer = await ask(
       { corpus: name, question, method: method || null, document: document || null, history, explain: true },
       (words) => {
-        written += words;
+        written = words === null ? "" : written + words;
         fill(body, h("div", { class: "answer writing" }, h("p", {}, written)));
       },
       running.signal,

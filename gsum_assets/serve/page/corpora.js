@@ -7,8 +7,8 @@ const EVERY = 10_000; // ms between two looks
 const STATES = {
   current: ["Current", "Every table is up to date with the documents."],
   indexing: ["Being indexed", "A run is at work; answers come from the tables of the run before."],
-  behind: ["Behind", "Documents or settings have changed since the last run."],
-  failed: ["Failed", "The last run could not do everything; see below."],
+  behind: ["Behind", "A run has not written all tables; some methods answer from the tables before it."],
+  failed: ["Failed", "A document or a request to a model failed; the rest is up to date."],
 };
 let timer = 0;
 
