@@ -139,9 +139,11 @@ class Snapshots:
 
     def _pinned(self, files: Mapping[str, Files]) -> PinnedWorkspace:
         home = self._home
-        return PinnedWorkspace(
-            home.home, PinnedStore(home.store, files), home.models, kept=home.kept
-        )
+        store = PinnedStore(home.store, files)
+        pinned = PinnedWorkspace(home.home, store, home.models, kept=home.kept)
+        for corpus in files:
+            pinned.sections(corpus)  # read now
+        return pinned
 
     def _watch(self) -> None:
         while not self._stop.wait(self._interval_s):
