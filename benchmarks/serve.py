@@ -87,6 +87,12 @@ def shown(seconds: Sequence[float]) -> str:
     return f"median {median * 1e3:.0f} ms, p99 {p99 * 1e3:.0f} ms, most {ordered[-1] * 1e3:.0f} ms"
 
 
+def cpu_s(process: psutil.Process) -> float:
+    """Return the seconds of CPU that a process has used."""
+    times = process.cpu_times()
+    return times.user + times.system
+
+
 def many(address: str, corpus: str, method: str, n_clients: int, for_s: float) -> str:
     """Return what clients that ask at the same time experience."""
     until, errors = time.monotonic() + for_s, []
@@ -127,9 +133,11 @@ def main() -> None:
         print(f"start to first answer: {time.perf_counter() - started:.2f} s")
         for method in methods:
             first = [client.ask(method, next(asked)) for _ in range(arguments.warm)]
+            before = cpu_s(process)
             times = [client.ask(method, next(asked)) for _ in range(arguments.questions)]
+            each = (cpu_s(process) - before) / len(times) * 1e3
             print(f"{method:16} first {arguments.warm}: {shown(first)}", flush=True)
-            print(f"{'':16} then {arguments.questions}: {shown(times)}", flush=True)
+            print(f"{'':16} then {arguments.questions}: {shown(times)}; CPU {each:.0f} ms each")
         if arguments.seconds:
             told = many(address, arguments.corpus, methods[0], arguments.clients, arguments.seconds)
             print(f"{arguments.clients} clients, {methods[0]}, {arguments.seconds:.0f} s: {told}")
