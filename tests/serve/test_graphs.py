@@ -110,6 +110,13 @@ def test_entities_have_the_colour_of_their_community() -> None:
     assert holding(graph, "unknown") == []
     assert named_in(graph, "Who steers ADA's boat?") == [1, 0]
     assert named_in(graph, "Which boats?") == []
+    longer = jerr_graph(
+        rows("jerr.nodes", {"node_id": "n", "name": "the motor order", "document_ids": ["a"]}),
+        rows("jerr.edges"),
+        {},
+    )
+    assert named_in(longer, "Why a motor?") == [0]
+    assert named_in(longer, "Why the boat?") == []
 
 
 def test_jerr_nodes_are_of_a_document_or_of_several() -> None:
@@ -123,7 +130,7 @@ def test_jerr_nodes_are_of_a_document_or_of_several() -> None:
         "jerr.edges", {"source_id": "n1", "target_id": "n2", "relation": "crosses", "weight": 1}
     )
     graph = jerr_graph(nodes, edges, {"a": "First"})
-    assert graph.kinds == ["first", "last", "alone"]
+    assert graph.kinds == ["first concept", "last concept", "unconnected concept"]
     assert [graph.group_labels[g] for g in graph.groups] == ["First", "in several documents", "b"]
 
 
