@@ -134,7 +134,11 @@ def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, R
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
     inputs = Inputs(
-        {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
+        {**tables, SETTINGS: Sections(workspace.section)},
+        corpus,
+        method,
+        store=workspace.store,
+        kept=workspace.kept,
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:
@@ -308,14 +312,18 @@ def _question_tables(
 ) -> dict[str, pa.Table]:
     """Return the questions and the result of each step up to `contexts`, by table."""
     questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
-    select = family.supported_questions
-    if select and select(inputs.method, questions).num_rows < questions.num_rows:
+    if not _supports(family, inputs.method, questions):
         raise CorpusError(
             f"method '{inputs.method}' is an upper bound: it reads what a benchmark marks as "
             "evidence or as the right answer, and answers only questions of that benchmark; choose "
             "another method"
         )
     return {"queries": questions, **run(family.retrieval_steps, inputs.with_questions(questions))}
+
+
+def _supports(family: Family, method: str, questions: pa.Table) -> bool:
+    select = family.supported_questions
+    return not select or select(method, questions).num_rows == questions.num_rows
 
 
 def _focused(
@@ -390,18 +398,24 @@ def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
     family = METHODS.family_of(method)
     find_corpus(workspace.home.corpora, corpus)
     if missing := _missing(workspace, corpus, family, method):
-        ready = [
-            name
-            for other in FAMILIES
-            for name in other.methods
-            if not _missing(workspace, corpus, other, name)
-        ]
+        ready = methods_ready(workspace, corpus)
         others = f"; what can answer now: {', '.join(ready)}" if ready else ""
         raise CorpusError(
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
             f"`gsum run {corpus} --methods {method}` first{others}"
         )
     return family
+
+
+def methods_ready(workspace: Workspace, corpus: str) -> list[str]:
+    """Return the methods that can answer a question: all tables that they read have a file."""
+    question = pa.Table.from_pylist([_as_query(_QUERY_ID, "", None)], TABLES["queries"].schema)
+    return [
+        name
+        for family in FAMILIES
+        for name in family.methods
+        if not _missing(workspace, corpus, family, name) and _supports(family, name, question)
+    ]
 
 
 def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:

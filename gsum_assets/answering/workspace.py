@@ -21,6 +21,7 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
+from gsum_resources.store.kept import Kept
 from gsum_resources.store.lazy import Lazy, lazy_rows
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
@@ -35,9 +36,7 @@ class Workspace:
     home: Home
     store: ParquetStore
     models: Models
-    _kept: dict[tuple[str, tuple[Partition, ...]], tuple[str, Lazy]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
         """Return the rows of some partitions, which stay in memory until they are written again.
@@ -45,19 +44,19 @@ class Workspace:
         What a process asked before is answered again without reading more of the files than their
         footers; rows that are selected by a value are read.
         """
-        key, rows = (table.name, tuple(partitions)), lazy_rows(self.store, table, partitions)
-        version = rows.version() or ""
-        if key not in self._kept or self._kept[key][0] != version:
+        rows = lazy_rows(self.store, table, partitions)
+
+        def kept() -> Lazy:
             columns = cache(rows.columns)
-            kept = Lazy(
+            return Lazy(
                 cache(rows.get),
                 lambda names: columns(tuple(names)),
                 rows.parts,
                 rows.rows_with,
                 lambda: rows.version() or "",
             )
-            self._kept[key] = version, kept
-        return self._kept[key][1]
+
+        return self.kept.get((table.name, tuple(partitions)), rows.version(), kept)
 
     def rows(self, name: str, corpus: str) -> Lazy:
         """Return the rows of a table of a corpus, see `kept_rows`."""

@@ -14,6 +14,7 @@ from gsum_assets.cli.arguments import listed
 from gsum_assets.cli.ask import ask
 from gsum_assets.cli.reproduce import reproduce
 from gsum_assets.cli.run import run
+from gsum_assets.cli.serve import serve
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def main() -> None:
 main.add_command(run)
 main.add_command(ask)
 main.add_command(reproduce)
+main.add_command(serve)
 
 
 @main.command("import")
@@ -445,7 +447,8 @@ def ui(
     Errors are shown here; all lines of the log are in $GSUM_HOME/dagster/ui.log. Other ARGUMENTS
     are passed to `dagster-webserver`, such as --path-prefix.
     """
-    from gsum_assets.cli.ui import address_of, answers, choose_port, require_protection, serve
+    from gsum_assets.cli.ui import address_of, answers, choose_port, require_protection
+    from gsum_assets.cli.ui import serve as run_ui
     from gsum_assets.cli.ui_log import UiLog
     from gsum_assets.definitions import pipeline_for
     from gsum_resources.dagster_io.instance import open_instance
@@ -462,7 +465,7 @@ def ui(
     log = UiLog(home.dagster / "ui.log")
     command = [sys.executable, "-m", "gsum_resources.dagster_io.services"]
     command += ["--host", host, "--port", str(port), *arguments]
-    status = serve(
+    status = run_ui(
         [*command, "--read-only"] if read_only else command,
         log.write,
         lambda: answers(address),

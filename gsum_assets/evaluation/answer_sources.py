@@ -113,7 +113,7 @@ class Texts:
     @cached_property
     def _documents(self) -> Mapping[str, DocumentWords]:
         return {
-            document_id: DocumentWords(_joined(rows))
+            document_id: _document_words(_joined(rows))
             for document_id, rows in self._chunks_of.items()
         }
 
@@ -311,6 +311,11 @@ def _row(
 @lru_cache(maxsize=2**12)
 def _words(text: str) -> Words:
     return Words(text)
+
+
+@lru_cache(maxsize=2**6)  # documents that one question after the other is answered from
+def _document_words(text: str) -> DocumentWords:
+    return DocumentWords(text)
 
 
 def _joined(chunks: Sequence[Mapping[str, Any]]) -> str:

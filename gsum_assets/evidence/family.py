@@ -37,7 +37,11 @@ def _rank(inputs: Inputs) -> Result:
         model = load_model(method.weights)
     evidence = rank(
         collection,
-        sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
+        inputs.derived(
+            "sentences",
+            ("sentences",),
+            lambda: sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
+        ),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
         model,

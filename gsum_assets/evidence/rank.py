@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -143,8 +144,8 @@ def judge(
             "materialize evidence/sentences with the questions' embedding model"
         )
     for members, inside in scopes(questions, collection):
-        index = ScopeIndex(inside, sentences, words)
-        whole = index.scope() if len(index) <= n_candidates else None
+        index = inside.derived((sentences, words), partial(ScopeIndex, inside, sentences, words))
+        whole = index.whole if len(index) <= n_candidates else None
         for member in members:
             started = clock()
             vector = questions.embeddings[member]

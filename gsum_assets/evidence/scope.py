@@ -101,6 +101,11 @@ class ScopeIndex:
     def __len__(self) -> int:
         return len(self._owner)
 
+    @cached_property
+    def whole(self) -> Scope:
+        """All passages."""
+        return self.scope()
+
     def scope(self, chosen: np.ndarray | None = None) -> Scope:
         """Return the passages at `chosen`, ascending indices, or all.
 

@@ -6,23 +6,33 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.gor.index import INDEX
 from gsum_assets.gor.methods import METHODS, WITHOUT_NETWORK
 from gsum_assets.gor.prompts import PROMPTS
-from gsum_assets.gor.rank import rank
+from gsum_assets.gor.rank import rank_in, searched
 from gsum_assets.gor.settings import ContextSettings, GorSettings
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.node_contexts import nodes_within, top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 
 
 def _rank(inputs: Inputs) -> pa.Table:
     without = inputs.method in WITHOUT_NETWORK
-    return rank(
+
+    def collection() -> Collection:
+        return searched(
+            inputs.method,
+            inputs.table("documents"),
+            inputs.table("record_nodes"),
+            TABLES["gor.node_embeddings"].empty() if without else inputs.table("node_embeddings"),
+        )
+
+    tables = ("documents", "record_nodes", *([] if without else ["node_embeddings"]))
+    return rank_in(
+        inputs.derived(inputs.method, tables, collection),
         inputs.method,
-        inputs.table("documents"),
         inputs.table("record_nodes"),
         inputs.table("record_edges"),
-        TABLES["gor.node_embeddings"].empty() if without else inputs.table("node_embeddings"),
         inputs.table("queries"),
         inputs.table("query_embeddings"),
     )

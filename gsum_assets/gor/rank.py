@@ -37,10 +37,29 @@ def rank(
     -------
     Rows of all nodes; of `gor-evidence`, which does not mix kinds of nodes, of passages.
     """
+    collection = searched(method, documents, nodes, node_embeddings)
+    return rank_in(collection, method, nodes, edges, queries, query_embeddings)
+
+
+def searched(
+    method: str, documents: pa.Table, nodes: pa.Table, node_embeddings: pa.Table
+) -> Collection:
+    """Return the nodes that a method ranks, with their vectors; parameters as in `rank`."""
     if method == EVIDENCE:
         nodes = nodes.filter(pc.equal(nodes["kind"], "chunk"))
     vectors = node_embeddings if node_embeddings.num_rows else nodes
-    collection = node_collection(documents, nodes, vectors)
+    return node_collection(documents, nodes, vectors)
+
+
+def rank_in(
+    collection: Collection,
+    method: str,
+    nodes: pa.Table,
+    edges: pa.Table,
+    queries: pa.Table,
+    query_embeddings: pa.Table,
+) -> pa.Table:
+    """Return the rows of `rankings` over the result of `searched`; parameters as in `rank`."""
     questions = Questions.from_tables(queries, query_embeddings)
 
     def build(scope: Collection) -> Retriever:

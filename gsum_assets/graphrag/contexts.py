@@ -9,6 +9,7 @@ from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 
 
@@ -80,7 +81,8 @@ def nearest_chunks(
 
 def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[Passage]]:
     """Return the ranked chunks of each question, best first."""
-    chunk_of = {row["chunk_id"]: row for row in chunks.to_pylist()}
+    is_ranked = pc.is_in(chunks["chunk_id"], value_set=pc.unique(rankings["item_id"]))
+    chunk_of = {row["chunk_id"]: row for row in chunks.filter(is_ranked).to_pylist()}
     passages_of: dict[str, list[Passage]] = {}
     for row in rankings.sort_by("rank").to_pylist():
         if row["level"] == "node":

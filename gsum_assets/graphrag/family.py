@@ -12,7 +12,7 @@ from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunk
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.index_tables import Index
-from gsum_assets.graphrag.local import Around
+from gsum_assets.graphrag.local import Around, Scopes
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
@@ -47,15 +47,17 @@ def _max_words(inputs: Inputs) -> int:
 def _index(inputs: Inputs) -> Index:
     """Return the index, with empty tables for a baseline that does not use it."""
     if METHODS[inputs.method].uses_index:
-        return Index(*(inputs.table(name) for name in _INDEX))
+        return inputs.derived("index", _INDEX, lambda: Index(*map(inputs.table, _INDEX)))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
+    tables = ("documents", "chunks", "chunk_embeddings")
     return rank(
         inputs.method,
-        Collection.from_tables(*tables),
+        inputs.derived(
+            "chunks", tables, lambda: Collection.from_tables(*map(inputs.table, tables))
+        ),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(inputs),
         _local(inputs).n_entities if METHODS[inputs.method].reads == "around" else 0,
@@ -82,8 +84,11 @@ def _contexts(inputs: Inputs) -> pa.Table:
         seen = _index(inputs), by_question, *length
         return context_rows(queries, relevant_reports(*seen, lambda query: chunks_of()(query)))
     ranked = inputs.table("rankings"), inputs.table("chunks")
-    said = inputs.table("claims"), inputs.table("aliases")
-    around = Around(_index(inputs), *ranked, by_question, *said, _local(inputs), *length)
+    read, index = ("chunks", "claims", "aliases"), _index(inputs)
+    scopes = inputs.derived(
+        "scopes", (*_INDEX, *read), lambda: Scopes(index, *map(inputs.table, read))
+    )
+    around = Around(index, *ranked, by_question, scopes, _local(inputs), *length)
     return context_rows(queries, around)
 
 

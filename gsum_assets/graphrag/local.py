@@ -41,8 +41,7 @@ class Around:
         rankings: pa.Table,
         chunks: pa.Table,
         vectors: Mapping[str, np.ndarray],
-        claims: pa.Table,
-        aliases: pa.Table,
+        scopes: "Scopes",
         local: LocalSettings,
         settings: AnswerSettings,
         max_words: int,
@@ -50,23 +49,21 @@ class Around:
     ) -> None:
         self._index = index
         self._best = best_chunks(rankings, chunks)
-        self._chunks_of: dict[str, list[str]] = {}
-        for row in chunks.select(["chunk_id", "document_id"]).to_pylist():
-            self._chunks_of.setdefault(row["document_id"], []).append(row["chunk_id"])
         self._vectors = vectors
-        self._claims = claims
-        self._aliases = aliases
+        self._scopes = scopes
         self._local = local
         self._settings = settings
         self._max_words = max_words
         self._count_tokens = count_tokens
-        self._scopes: dict[str | None, _Scope] = {}
 
     def __call__(self, query: dict) -> Sequence[Passage]:
         """Return the passages of a row of `queries`, in the order in which they are read."""
-        scope = self._of_scope(query["document_id"])
+        scope = self._scopes.of(query["document_id"])
         vector, n = self._vectors[query["query_id"]], self._local.n_entities
-        near = {scope.ids[i]: cosine for i, cosine in nearest(vector, scope.vectors, scope.ids, n)}
+        near: dict[str, float] = {}
+        if scope.vectors is not None:
+            found = nearest(vector, scope.vectors, scope.ids, n)
+            near = {scope.ids[i]: cosine for i, cosine in found}
         share_chunks, share_reports = self._local.share_chunks, self._local.share_reports
         known = _in_turn(
             _relationships(self._index, near, query["document_id"]), _claims(scope.claims, near)
@@ -86,16 +83,33 @@ class Around:
             chosen += fitting
         return chosen
 
-    def _of_scope(self, document_id: str | None) -> "_Scope":
+
+class Scopes:
+    """What is known of entities, in the whole corpus and in each document.
+
+    Parameters
+    ----------
+    chunks : rows of `chunks`.
+    claims, aliases : rows of `graphrag.claims` and `graphrag.aliases`.
+    """
+
+    def __init__(self, index: Index, chunks: pa.Table, claims: pa.Table, aliases: pa.Table) -> None:
+        self._index, self._claims, self._aliases = index, claims, aliases
+        self._chunks_of: dict[str, list[str]] = {}
+        for row in chunks.select(["chunk_id", "document_id"]).to_pylist():
+            self._chunks_of.setdefault(row["document_id"], []).append(row["chunk_id"])
+        self._scopes: dict[str | None, _Scope] = {}
+
+    def of(self, document_id: str | None) -> "_Scope":
+        """Return the scope of a document; None: of the corpus."""
         if document_id not in self._scopes:
             ids, claims = list(self._index.by_id), self._claims
             if document_id is not None:
                 ids = entities_within(self._index, self._chunks_of.get(document_id, []))
                 claims = claims.filter(pc.equal(claims["document_id"], document_id))
-            dim = len(next(iter(self._vectors.values())))
             self._scopes[document_id] = _Scope(
                 ids,
-                self._index.vectors("entity", ids) if ids else np.empty((0, dim)),
+                self._index.vectors("entity", ids) if ids else None,
                 claims_by_subject(claims, self._aliases, self._index.by_id),
                 self._index.reports(_LEVEL, document_id),
             )
@@ -104,10 +118,10 @@ class Around:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Entities of a scope, their vectors `(n_entities, dim)`, claims by entity, and reports."""
+    """Entities of a scope, vectors `(n_entities, dim)` if any, claims by entity, and reports."""
 
     ids: Sequence[str]
-    vectors: np.ndarray
+    vectors: np.ndarray | None
     claims: Mapping[str, Mapping[str, dict]]
     reports: Sequence[Seen]
 

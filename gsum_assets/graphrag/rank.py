@@ -31,7 +31,10 @@ def rank(
             return EntitiesNear(scope, index, n_entities)
         return Dense(scope)
 
-    return rank_questions(build, questions, collection)
+    def retriever(scope: Collection) -> Retriever:
+        return scope.derived((chosen, index, n_entities), lambda: build(scope))
+
+    return rank_questions(retriever, questions, collection)
 
 
 class ReportsAbout:

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
-from gsum_assets.lightpal.rank import Tables, rank
+from gsum_assets.lightpal.rank import PassageSearch, Tables
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.views import VIEWS
 from gsum_assets.pipeline.family import Family
@@ -23,16 +23,27 @@ def _rank(inputs: Inputs) -> pa.Table:
     names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
         inputs.method, ["retrieval"]
     )
-    return rank(
-        inputs.method,
-        collection_of(inputs, keep_indexes=True),
-        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
-        Tables(inputs.table("passage_edges"), inputs.table("walk_trust") if walks else _NO_TRUST),
-        inputs.settings("language"),
-        LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names}),
-        lambda: inputs.model("passage_scorer"),
-        # where k is unused, reading its setting would make this step depend on it
-        1 if walks else _k(inputs),
+    language = inputs.settings("language")
+    settings = LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
+    # where k is unused, reading its setting would make this step depend on it
+    k = 1 if walks else _k(inputs)
+
+    def search() -> PassageSearch:
+        trust = inputs.table("walk_trust") if walks else _NO_TRUST
+        return PassageSearch(
+            inputs.method,
+            collection_of(inputs, keep_indexes=True),
+            Tables(inputs.table("passage_edges"), trust),
+            language,
+            settings,
+            lambda: inputs.model("passage_scorer"),
+            k,
+        )
+
+    tables = (*PASSAGES, "passage_edges", *(["walk_trust"] if walks else []))
+    kept = inputs.derived((inputs.method, language, repr(settings), k), tables, search)
+    return kept.rank(
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     )
 
 

@@ -53,8 +53,7 @@ def rank(
     scorer : returns the scorer of PromptRank; called for that method only.
     k : K, number of passages in a context; not used by `passage_walk`.
     """
-    search = PassageSearch(method, collection, tables, language, settings, scorer, k)
-    return rank_questions(search.retriever, questions, collection)
+    return PassageSearch(method, collection, tables, language, settings, scorer, k).rank(questions)
 
 
 class PassageSearch:
@@ -80,6 +79,18 @@ class PassageSearch:
         graph = METHODS[method].graph
         both_ways = method == PASSAGE_WALK
         self._graphs = PassageGraphs.of(tables.passage_edges, graph, both_ways)
+
+    def rank(self, questions: Questions) -> pa.Table:
+        """Return the rows of the table `rankings`."""
+        return rank_questions(
+            lambda scope: self._of_corpus if scope is self._collection else self.retriever(scope),
+            questions,
+            self._collection,
+        )
+
+    @cached_property
+    def _of_corpus(self) -> Retriever:
+        return self.retriever(self._collection)
 
     def first(self, scope: Collection) -> Retriever:
         """Return the retriever of the initial passages."""

@@ -4,11 +4,11 @@ A step computes tables from tables. `build.py` turns steps into Dagster assets; 
 memory, for `gsum ask`, the sweep over K and any caller that has the tables.
 """
 
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from gsum_resources.messages.progress import Report, reporter
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.earlier import Earlier
 from gsum_resources.store.input_key import InputKey, section_version
+from gsum_resources.store.kept import Kept
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -34,6 +35,7 @@ CONTEXTS = {
     "contexts": "All passages that the answer may use, in the order in which the model reads them."
 }
 
+Value = TypeVar("Value")
 Work = Literal["answers", "extraction", "reports", "simulation"]
 """Kinds of work that may have a language model of their own: `[models.*]` in `gsum.toml`."""
 
@@ -58,6 +60,7 @@ class Inputs:
     versions : versions of the partitions read so far, by table; a step that finds one changed
         corrects it.
     engine : where blocks of heavy work are computed.
+    kept : what a process that answers many questions keeps; None: nothing.
     """
 
     tables: Mapping[str, Any]
@@ -73,6 +76,7 @@ class Inputs:
     buckets: Sequence[str] = ()
     versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
     engine: Engine = LOCAL
+    kept: Kept | None = None
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a table."""
@@ -139,6 +143,20 @@ class Inputs:
         return Earlier(
             self.store, table_of_step, self.corpus, self.buckets, self.code_version, depends_on
         )
+
+    def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[], Value]) -> Value:
+        """Return what is computed from some tables of the corpus alone, such as an index.
+
+        A process that answers many questions computes it once for each version of these tables.
+
+        Parameters
+        ----------
+        name : of the value; it includes all settings on which the value depends.
+        """
+        versions = tuple(self.tables[table].version() for table in tables)
+        if self.kept is None or None in versions:
+            return make()
+        return self.kept.get((self.corpus, name, *tables), versions, make)
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table of the corpus, and note it as an input."""

@@ -9,9 +9,10 @@ questions).
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ import pyarrow as pa
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.arrow import pc
+from gsum_resources.store.kept import Kept
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +120,19 @@ class Collection:
             digest.update(self.embeddings[chunks].tobytes())
             digests[document_id] = digest.hexdigest()
         return digests
+
+    def derived(self, name: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what is computed from the collection alone, once while this object lives.
+
+        Parameters
+        ----------
+        name : of the value; it includes all settings on which the value depends.
+        """
+        return self._kept.get(name, None, make)
+
+    @cached_property
+    def _kept(self) -> Kept:
+        return Kept()
 
     def document(self, index: int) -> "Collection":
         """Return the collection with only document number `index`."""

@@ -36,6 +36,12 @@ def collection_of(
     ----------
     keep_indexes : whether indexes of the whole collection are kept for later processes.
     """
+    tables = ("documents", "chunks", *(["chunk_embeddings"] if with_vectors else []))
+    name = "collection", with_vectors, keep_indexes
+    return inputs.derived(name, tables, lambda: _collection(inputs, with_vectors, keep_indexes))
+
+
+def _collection(inputs: Inputs, with_vectors: bool, keep_indexes: bool) -> Collection:
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
     passages = _passages_of(inputs)
     collection = passages.collection

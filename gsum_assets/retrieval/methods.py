@@ -60,4 +60,8 @@ def rank(
     if method in ORACLES:
         return rank_by_oracle(method, queries, questions, collection)
     build = RETRIEVERS[method]
-    return rank_questions(lambda scope: build(scope, words), questions, collection)
+
+    def retriever(scope: Collection) -> Retriever:
+        return scope.derived((method, words), lambda: build(scope, words))
+
+    return rank_questions(retriever, questions, collection)

@@ -98,7 +98,8 @@ class ReplyWriter:
         ]
         if cached:
             self._ledger.enter(cached)
-        if cached or self.added:
+        # a resident process exports the calls of many questions at once
+        if (cached or self.added) and not self._ledger.store.writes_behind:
             export_calls(self._ledger.store, self._ledger.table, self._ledger.corpus)
         if self._error:
             raise self._error

@@ -3,12 +3,18 @@
 Methods take these protocols as arguments, independent of the backend that implements them.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel
+
+_BREAKS = r"\n\r\v\f\x85\u2028\u2029"
+# a line of a document that looks like the number before a passage, or like the question
+_MARK = re.compile(rf"(\A|[{_BREAKS}])([^\S{_BREAKS}]*)\[(\d+)\]")
+_QUESTION = re.compile(rf"([{_BREAKS}][^\S{_BREAKS}]*Question):", re.IGNORECASE)
 
 Task = Literal["answer", "question", "synopsis", "entities", "facts", "topic", "score"]
 
@@ -69,15 +75,24 @@ class Request:
         return tuple(f"[{i}] {label}".rstrip() for i, label in enumerate(labels, start=1))
 
     def render(self) -> str:
-        """Return the user message: numbered passages, then the question, then the ending."""
+        """Return the user message: numbered passages, then the question, then the ending.
+
+        No line of a passage can be taken for the number of another passage, or for the question:
+        `[3]` at its beginning is written `(3)`, and `Question:` is `Question.`.
+        """
         sections = [
-            f"{mark}\n{passage}" for mark, passage in zip(self.marks, self.passages, strict=True)
+            f"{mark}\n{_as_material(passage)}"
+            for mark, passage in zip(self.marks, self.passages, strict=True)
         ]
         if self.question:
             sections.append(f"Question: {self.question}")
         if self.ending:
             sections.append(self.ending)
         return "\n\n".join(sections)
+
+
+def _as_material(passage: str) -> str:
+    return _QUESTION.sub(r"\1.", _MARK.sub(r"\1\2(\3)", passage))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Memo:
         self._keys: dict[str, np.ndarray] = {}  # of known segments, ascending, by path
         self._recent = _Recent()
         self._merge_at: dict[str, int] = {}  # number of segments, by shard
-        self._lock = threading.RLock()
+        self._lock, self._writing = threading.RLock(), threading.Lock()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return the stored values of `keys`."""
@@ -57,8 +57,16 @@ class Memo:
         return values
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Store `items`; they are on disk when this returns."""
+        """Store `items`; they are on disk when this returns, unless the store writes behind."""
         with self._lock:
+            self._recent.add(items)
+        if self._store.writes_behind:
+            self._store.writes_behind.submit(self._write, dict(items))
+        else:
+            self._write(items)
+
+    def _write(self, items: Mapping[bytes, bytes]) -> None:
+        with self._writing:
             by_shard = _by_shard(items)
             for shard, keys in by_shard.items():
                 _write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
@@ -66,7 +74,6 @@ class Memo:
                 if len(paths) >= self._merge_at.get(shard, _MERGE_AT):
                     n_merged = self._merge_alike(shard, paths)
                     self._merge_at[shard] = max(_MERGE_AT, len(paths) - n_merged + _ALIKE)
-            self._recent.add(items)
 
     def _segments(self, shards: Collection[str]) -> dict[str, list[str]]:
         """Return the paths of the segments of each shard; of an object store by one listing."""

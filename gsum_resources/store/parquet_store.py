@@ -12,7 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import IO, Any
@@ -65,6 +65,8 @@ class ParquetStore:
     Attributes
     ----------
     lists_at_once : whether one listing of the whole store costs less than one for each table.
+    writes_behind : writes results of models in a resident process, which does not wait until they
+        are on disk; None: every write is awaited.
     """
 
     def __init__(self, root: str, state_url: str = "") -> None:
@@ -77,6 +79,7 @@ class ParquetStore:
         folder, name = os.path.split(self.root)
         state_folder = folder if name == "warehouse" else self.root
         self.state_url = state_url or (f"{state_folder}/state.db" if self.is_local else "")
+        self.writes_behind: Executor | None = None
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:
@@ -308,7 +311,7 @@ class ParquetStore:
         path = self.path(table, partition)
         try:
             if stamp is None and not self.lists_at_once:
-                stamp = self._stamp(path)
+                stamp = self.stamp(path)
             known = self._footers.get(path)
             if known and stamp is not None and known[0] == stamp:
                 return known[1]
@@ -352,7 +355,7 @@ class ParquetStore:
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)
 
-    def _stamp(self, path: str) -> object:
+    def stamp(self, path: str) -> object:
         """Return a value that changes whenever the file at `path` does."""
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116

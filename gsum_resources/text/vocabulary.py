@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from gsum_resources.text.scripts import is_plain, n_words, words_in
 
@@ -75,7 +77,12 @@ def stem(word: str) -> str:
 
 def content_stems(text: str) -> list[str]:
     """Return the stems of the words that are not function words, in order, with repetitions."""
-    return [stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1]
+    return list(_content_stems(text))
+
+
+@lru_cache(maxsize=2**14)  # sentences of passages that are read for one question after the other
+def _content_stems(text: str) -> Sequence[str]:
+    return tuple(stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1)
 
 
 def count_words(text: str) -> int:

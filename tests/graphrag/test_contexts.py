@@ -14,7 +14,7 @@ from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index_tables import Index
-from gsum_assets.graphrag.local import Around
+from gsum_assets.graphrag.local import Around, Scopes
 from gsum_assets.graphrag.selection import relevant_reports
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings, LocalSettings
 from gsum_assets.pipeline.tables import TABLES
@@ -147,8 +147,8 @@ def local(
     claims: pa.Table = NO_CLAIMS,
 ) -> Choose:
     found = rankings({"q": best})
-    said, length = (claims, NAMES), (settings, MAX_WORDS, n_word_pieces)
-    return Around(index, found, chunks, {"q": vector}, *said, kinds, *length)
+    scopes, length = Scopes(index, chunks, claims, NAMES), (settings, MAX_WORDS, n_word_pieces)
+    return Around(index, found, chunks, {"q": vector}, scopes, kinds, *length)
 
 
 def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -> None:

@@ -1,0 +1,221 @@
+"""`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from gsum_assets.answering.ask import Answer, find, inputs_of, require_question
+from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.sources import Source
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.registry.families import METHODS
+from gsum_assets.retrieval.follow_up import Turn
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.serve.errors import error_of
+from gsum_assets.serve.requests import with_body
+from gsum_assets.serve.service import Service, service_of
+from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
+from gsum_resources.store.arrow import pc
+
+_MOST_PASSAGES = 200
+_MOST_CORPORA = 20
+
+
+class EarlierTurn(BaseModel):
+    """A question of the conversation before, and its answer."""
+
+    question: str = Field(max_length=20_000)
+    answer: str = Field(max_length=200_000)
+
+
+class AskBody(BaseModel):
+    """Body of `/api/ask`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corpus: str | Annotated[list[str], Field(min_length=1, max_length=_MOST_CORPORA)]
+    question: str = Field(max_length=20_000)
+    method: str | None = None
+    document: str | None = None
+    where: str = Field(default="", max_length=10_000)
+    explain: bool = False
+    history: list[EarlierTurn] = Field(default=[], max_length=100)
+    stream: bool = False
+
+    @property
+    def corpora(self) -> list[str]:
+        """The corpora that are asked."""
+        return [self.corpus] if isinstance(self.corpus, str) else self.corpus
+
+
+class SearchBody(BaseModel):
+    """Body of `/api/search`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corpus: str
+    query: str = Field(max_length=20_000)
+    method: str | None = None
+    k: int = Field(default=20, ge=1, le=_MOST_PASSAGES)
+    document: str | None = None
+    where: str = Field(default="", max_length=10_000)
+
+
+async def _ask(request: Request, body: AskBody) -> Response:
+    service = service_of(request)
+    await in_thread(_require, service, request, body)
+    if body.stream:
+        events = _streamed(service, body)
+        return StreamingResponse(events, media_type=EVENT_STREAM, headers=HEADERS)
+    return JSONResponse(await in_thread(_answer, service, body))
+
+
+def _require(service: Service, request: Request, body: AskBody) -> None:
+    for corpus in body.corpora:
+        service.require(request, corpus)
+
+
+def _answer(service: Service, body: AskBody) -> dict[str, Any]:
+    with service.snapshot(body.corpora, body.method or DEFAULT_METHOD) as workspace:
+        return answer_object(workspace, answered(workspace, body))
+
+
+async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
+    """Yield the words of an answer as they arrive, then the answer.
+
+    Where an attempt of a model begins again, earlier words are void: event `restart`.
+    """
+    try:
+        async for item in arriving(partial(_answer, service, body)):
+            if not isinstance(item, Words):
+                yield event(item, "answer")
+            elif item.text is None:
+                yield event({}, "restart")
+            else:
+                yield event({"text": item.text}, "words")
+    except Exception as error:
+        yield event({"error": error_of(error)[1]}, "error")
+
+
+def answered(workspace: Workspace, body: AskBody) -> Answer:
+    """Return the answer to a question as the last one of its conversation."""
+    turns = [Turn(turn.question, turn.answer) for turn in body.history]
+    conversation = Conversation(workspace, body.corpora, explain=body.explain, turns=turns)
+    conversation.use_method(body.method or DEFAULT_METHOD)
+    conversation.use_document(body.document or "")
+    if body.where:
+        conversation.use_where(body.where)
+    return conversation.ask(body.question)
+
+
+def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain values, with the characters of its sources in their documents."""
+    return {
+        "corpus": answer.corpus,
+        "question": answer.question,
+        "understood": answer.understood or None,
+        "method": answer.method,
+        "model": answer.model or None,
+        "text": answer.text,
+        "is_refusal": answer.is_refusal,
+        "probability": answer.probability,
+        "lines": [
+            {
+                "mark": line.mark,
+                "sentences": [
+                    {
+                        "text": sentence.text,
+                        "numbers": list(sentence.numbers),
+                        "unsupported": list(sentence.unsupported),
+                    }
+                    for sentence in line.sentences
+                ],
+            }
+            for line in answer.lines
+        ],
+        "sources": sources_of(workspace, answer),
+        "passages": [dict(row) for row in answer.passages],
+        "usage": dict(answer.usage),
+        "explanation": answer.explanation or None,
+    }
+
+
+def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
+    """Return the sources of an answer, with their characters in their documents."""
+    rows = {row["node_id"]: row for row in answer.passages}
+
+    def fields(source: Source, corpus: str) -> dict[str, Any]:
+        return {
+            "corpus": corpus,
+            "document_id": source.document_id,
+            "node_id": source.node_id,
+            "title": source.title,
+            "location": source.location,
+            "text": source.text,
+            "marked": [list(span) for span in source.marked],
+            "origins": [fields(origin, corpus) for origin in source.origins],
+        }
+
+    sources = [
+        {"number": number}
+        | fields(source, rows.get(source.node_id, {}).get("corpus", answer.corpus))
+        for number, source in enumerate(answer.sources, 1)
+    ]
+    each = [*sources, *(origin for source in sources for origin in source["origins"])]
+    spans = _spans(workspace, each)
+    for source in each:
+        key = source["corpus"], source["node_id"]
+        source["start"], source["end"] = spans.get(key, (None, None))
+    return sources
+
+
+def _spans(
+    workspace: Workspace, sources: Sequence[dict[str, Any]]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the first character and one past the last of sources that are chunks."""
+    spans = {}
+    for corpus in {source["corpus"] for source in sources if source["corpus"]}:
+        ids = [source["node_id"] for source in sources if source["corpus"] == corpus]
+        rows = workspace.rows("chunks", corpus).columns(["chunk_id", "start", "end"])
+        rows = rows.filter(pc.is_in(rows["chunk_id"], value_set=pa.array(ids, pa.string())))
+        for row in rows.to_pylist():
+            spans[corpus, row["chunk_id"]] = row["start"], row["end"]
+    return spans
+
+
+def _search(request: Request, body: SearchBody) -> JSONResponse:
+    service = service_of(request)
+    service.require(request, body.corpus)
+    with service.snapshot(body.corpus, body.method or DEFAULT_METHOD) as workspace:
+        return JSONResponse({"passages": found_passages(workspace, body)})
+
+
+def found_passages(workspace: Workspace, body: SearchBody) -> list[dict[str, Any]]:
+    """Return the passages that a method finds for a query, best first."""
+    require_question(body.query)
+    method = body.method or DEFAULT_METHOD
+    inputs, _ = inputs_of(workspace, body.corpus, method)
+    found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
+    rows = found.passages[: body.k]
+    sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
+    spans = _spans(workspace, sources)
+    passages = []
+    for row in rows:
+        start, end = spans.get((body.corpus, row["node_id"]), (None, None))
+        title = found.titles.get(row["document_id"] or "")
+        names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
+        shown = {name: row[name] for name in names}
+        passages.append({**shown, "title": title, "start": start, "end": end})
+    return passages
+
+
+ROUTES = [
+    Route("/api/ask", with_body(AskBody, _ask), methods=["POST"]),
+    Route("/api/search", with_body(SearchBody, _search), methods=["POST"]),
+]

@@ -1,0 +1,140 @@
+"""`/api/documents`, `/api/document` and `/api/passage`: what the corpora contain."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.locations import location_of
+from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.requests import number_of, text_of
+from gsum_assets.serve.service import service_of
+from gsum_resources.store.arrow import pc
+
+_MOST_LISTED = 1_000
+_MOST_AROUND = 20
+_OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end")
+
+
+def _documents(request: Request) -> JSONResponse:
+    corpus, query = text_of(request, "corpus"), text_of(request, "q", "").casefold().split()
+    offset = number_of(request, "offset", 0, 10**9)
+    limit = number_of(request, "limit", 100, _MOST_LISTED)
+    service_of(request).require(request, corpus)
+    with service_of(request).snapshot(corpus) as workspace:
+        rows = workspace.rows("documents", corpus).columns(["document_id", "title", "n_words"])
+    for word in query:
+        is_match = pc.or_(
+            pc.match_substring(rows["title"], word, ignore_case=True),
+            pc.match_substring(rows["document_id"], word, ignore_case=True),
+        )
+        rows = rows.filter(is_match)
+    rows = rows.sort_by([("title", "ascending"), ("document_id", "ascending")])
+    shown = rows.slice(offset, limit).to_pylist()
+    return JSONResponse({"documents": shown, "total": rows.num_rows})
+
+
+def _document(request: Request) -> JSONResponse:
+    corpus, document_id = text_of(request, "corpus"), text_of(request, "id")
+    service_of(request).require(request, corpus)
+    with service_of(request).snapshot(corpus) as workspace:
+        document = document_in(workspace, corpus, document_id)
+        sections = _of_document(workspace, "document_sections", corpus, document_id)
+        chunks = _of_document(workspace, "chunks", corpus, document_id, _OF_CHUNK)
+    names = ("chunk_id", "position", "start", "end")
+    return JSONResponse(
+        {
+            **{name: document[name] for name in ("document_id", "title", "text", "n_words")},
+            "metadata": document.get("metadata"),
+            "sections": sections.drop_columns(["document_id"]).sort_by("start").to_pylist(),
+            "chunks": chunks.select(names).sort_by("position").to_pylist(),
+        }
+    )
+
+
+def _passage(request: Request) -> JSONResponse:
+    corpus, chunk_id = text_of(request, "corpus"), text_of(request, "id")
+    around = number_of(request, "around", 1, _MOST_AROUND)
+    service_of(request).require(request, corpus)
+    with service_of(request).snapshot(corpus) as workspace:
+        return JSONResponse(passage_in(workspace, corpus, chunk_id, around))
+
+
+def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) -> dict[str, Any]:
+    """Return a passage with the passages before and after it.
+
+    Parameters
+    ----------
+    around : how many passages before and after it, at most.
+
+    Raises
+    ------
+    RequestError
+        If there is no such passage, with status 404.
+    """
+    ids = workspace.rows("chunks", corpus).columns(_OF_CHUNK)
+    found = ids.filter(pc.equal(ids["chunk_id"], chunk_id)).to_pylist()
+    if not found:
+        raise RequestError(
+            404, "unknown_passage", f"corpus '{corpus}' has no passage '{chunk_id:.80}'"
+        )
+    chunk = found[0]
+    document_id = chunk["document_id"]
+    document = document_in(workspace, corpus, document_id)
+    near = ids.filter(pc.equal(ids["document_id"], document_id)).sort_by("position").to_pylist()
+    sections = _of_document(workspace, "document_sections", corpus, document_id)
+    passages = [
+        {
+            **row,
+            "text": document["text"][row["start"] : row["end"]],
+            "location": location_of(sections, document_id, row["start"], row["end"]),
+        }
+        for row in near
+        if abs(row["position"] - chunk["position"]) <= around
+    ]
+    return {
+        "chunk_id": chunk_id,
+        "document_id": document_id,
+        "title": document["title"],
+        "n_passages": len(near),
+        "passages": passages,
+    }
+
+
+def document_in(workspace: Workspace, corpus: str, document_id: str) -> dict[str, Any]:
+    """Return a row of `documents`.
+
+    Raises
+    ------
+    RequestError
+        If there is no such document, with status 404.
+    """
+    rows = _of_document(workspace, "documents", corpus, document_id)
+    if not rows.num_rows:
+        raise RequestError(
+            404, "unknown_document", f"corpus '{corpus}' has no document '{document_id:.80}'"
+        )
+    return rows.slice(0, 1).to_pylist()[0]
+
+
+def _of_document(
+    workspace: Workspace,
+    table: str,
+    corpus: str,
+    document_id: str,
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    kept = workspace.rows(table, corpus)
+    rows = kept.get() if columns is None else kept.columns(columns)
+    return rows.filter(pc.equal(rows["document_id"], document_id))
+
+
+ROUTES = [
+    Route("/api/documents", _documents),
+    Route("/api/document", _document),
+    Route("/api/passage", _passage),
+]

@@ -1,0 +1,248 @@
+"""Which graphs a corpus has, and how they and their rows are read from its tables."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from gsum_assets.answering.scope import titles_in
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.registry.families import FAMILIES, METHODS
+from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.graphs import (
+    Graph,
+    entity_graph,
+    jerr_graph,
+    passage_graph,
+    record_graph,
+)
+from gsum_resources.store.arrow import pc
+
+_MOST_PASSAGES = 200_000  # whose graph is made as a whole
+_MOST_KEPT = 8  # graphs that stay in memory, with their positions
+
+
+class Kind(NamedTuple):
+    """A kind of graph.
+
+    Attributes
+    ----------
+    nodes, node_id, edges : its tables, and the column of the first one with the nodes' ids.
+    families : those whose methods find passages by this graph; the first one makes it.
+    """
+
+    title: str
+    nodes: str
+    node_id: str
+    edges: str
+    families: Sequence[str]
+
+
+KINDS: Mapping[str, Kind] = {
+    "records": Kind("Records", "gor.record_nodes", "node_id", "gor.record_edges", ["gor"]),
+    "passages": Kind(
+        "Passages", "chunks", "chunk_id", "lightpal.passage_edges", ["lightpal", "evidence"]
+    ),
+    "entities": Kind(
+        "Entities", "graphrag.entities", "entity_id", "graphrag.relationships", ["graphrag"]
+    ),
+    "jerr": Kind("Concepts", "jerr.nodes", "node_id", "jerr.edges", ["jerr"]),
+}
+_BY_DOCUMENT = ("records", "passages")
+
+
+def stored_graphs(workspace: Workspace, corpus: str) -> list[dict[str, Any]]:
+    """Return the graphs that a corpus has, with their numbers of nodes."""
+    graphs = []
+    for name, kind in KINDS.items():
+        n_edges = workspace.rows(kind.edges, corpus).columns(["source_id"]).num_rows
+        if n_edges:
+            ids = workspace.rows(kind.nodes, corpus).columns([kind.node_id])
+            graphs.append(
+                {
+                    "graph": name,
+                    "title": kind.title,
+                    "families": kind.families,
+                    "n_nodes": len(pc.unique(ids[kind.node_id])),
+                    "has_documents": name in _BY_DOCUMENT,
+                }
+            )
+    return graphs
+
+
+def graph_of_method(workspace: Workspace, corpus: str, method: str) -> str:
+    """Return the graph by which a method finds passages, else the first of the corpus; "": none."""
+    family = METHODS.family_of(method).name
+    stored = stored_graphs(workspace, corpus)
+    of_method = [graph for graph in stored if family in graph["families"]]
+    general = [graph for graph in stored if graph["graph"] == "passages"]
+    return next((graph["graph"] for graph in (*of_method, *general, *stored)), "")
+
+
+def method_of(name: str) -> str:
+    """Return a method of the family that makes a graph, by whose state the graph is read."""
+    family = kind_of(name).families[0]
+    return next(method for f in FAMILIES if f.name == family for method in f.methods)
+
+
+class Graphs:
+    """Graphs that were asked for last; a graph is made again when its tables have changed."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, ...], Graph] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, workspace: Workspace, corpus: str, name: str, document: str = "") -> Graph:
+        """Return a graph of a corpus.
+
+        Parameters
+        ----------
+        document : id of the document to which it is restricted; "": all of them.
+
+        Raises
+        ------
+        RequestError
+            If the corpus has no such graph, or it is too large to be made as a whole.
+        """
+        kind = kind_of(name)
+        if document and name not in _BY_DOCUMENT:
+            raise RequestError(
+                400, "no_documents", f"graph '{name}' is of a whole corpus; leave 'document' out"
+            )
+        tables = (kind.nodes, kind.edges, "documents", "graphrag.communities")
+        versions = [workspace.rows(table, corpus).version() or "" for table in tables]
+        key = (str(workspace.home.root), corpus, name, document, *versions)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = _read(workspace, corpus, name, document)
+                self._kept[key].positions  # noqa: B018 - once, not by two requests at a time
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+
+GRAPHS = Graphs()
+"""Those of this process, for the page and for MCP clients."""
+
+
+def kind_of(name: str) -> Kind:
+    """Return a kind of graph by its name; raise `RequestError` if there is none."""
+    if name not in KINDS:
+        raise RequestError(
+            404, "unknown_graph", f"no graph '{name:.40}'; choose one of: {', '.join(KINDS)}"
+        )
+    return KINDS[name]
+
+
+def _read(workspace: Workspace, corpus: str, name: str, document: str) -> Graph:
+    kind = KINDS[name]
+
+    def rows(table: str, columns: Sequence[str]) -> pa.Table:
+        return workspace.rows(table, corpus).columns(columns)
+
+    titles = titles_in(workspace.rows("documents", corpus))
+    edges = workspace.rows(kind.edges, corpus)
+    if not edges.columns(["source_id"]).num_rows:
+        raise RequestError(
+            404,
+            "no_graph",
+            f"corpus '{corpus}' has no graph '{name}' yet; run `gsum run {corpus} --methods "
+            f"{kind.families[0]}` first",
+        )
+    if name == "records":
+        columns = ["node_id", "document_id", "kind", "position", "degree", "text"]
+        nodes = _of(rows(kind.nodes, columns), document)
+        return record_graph(nodes, _of(edges.get(), document))
+    if name == "passages":
+        return _passages(workspace, corpus, document, titles)
+    if name == "entities":
+        communities = rows("graphrag.communities", ["level", "title", "entity_ids"])
+        return entity_graph(workspace.rows(kind.nodes, corpus).get(), edges.get(), communities)
+    size = workspace.section(corpus, "jerr.chunking")["max_tokens"]
+    nodes = workspace.rows(kind.nodes, corpus).get()
+    return jerr_graph(
+        nodes.filter(pc.equal(nodes["max_tokens"], size)),
+        edges.get().filter(pc.equal(edges.get()["max_tokens"], size)),
+        titles,
+    )
+
+
+def _passages(workspace: Workspace, corpus: str, document: str, titles: Mapping[str, str]) -> Graph:
+    """Return the graph that `passage_walk` walks, or that within a document."""
+    n_chunks = workspace.rows("chunks", corpus).columns(["document_id"]).num_rows
+    if n_chunks > _MOST_PASSAGES and not document:
+        raise RequestError(
+            400,
+            "too_large",
+            f"corpus '{corpus}' has {n_chunks:,} passages, and their graph is drawn up to "
+            f"{_MOST_PASSAGES:,}; choose a document",
+        )
+    columns = ["chunk_id", "document_id", "position", "text"]
+    chunks = _of(workspace.rows("chunks", corpus).columns(columns), document)
+    edges = workspace.rows("lightpal.passage_edges", corpus).get()
+    wanted = {"graph": "walk", "level": "node", "scope": "document" if document else "corpus"}
+    for column, value in wanted.items():
+        edges = edges.filter(pc.equal(edges[column], value))
+    chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+    return passage_graph(chunks, edges, titles)
+
+
+def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[str, Any]:
+    """Return the row of a node in its table without vectors, and its place in a document.
+
+    A passage has `start` and `end`; an entity its communities with the summaries of their reports.
+
+    Raises
+    ------
+    RequestError
+        If there is no such node.
+    """
+    kind = kind_of(name)
+    rows = workspace.rows(kind.nodes, corpus).rows_with(kind.node_id, [node_id])
+    if not rows.num_rows:
+        raise RequestError(404, "unknown_node", f"graph '{name}' has no node '{node_id:.80}'")
+    row = {k: v for k, v in rows.to_pylist()[0].items() if k not in ("embedding", "corpus")}
+    (row,) = json.loads(json.dumps([row], default=str))
+    if row.get("kind", "chunk") == "chunk" and name in _BY_DOCUMENT:
+        chunk = workspace.rows("chunks", corpus).rows_with("chunk_id", [node_id]).to_pylist()
+        row |= {"start": chunk[0]["start"], "end": chunk[0]["end"]} if chunk else {}
+    if name == "entities":
+        row["communities"] = _communities(workspace, corpus, node_id)
+    return row
+
+
+def written_from(workspace: Workspace, corpus: str, item_id: str) -> tuple[str, list[str]]:
+    """Return what a text of GraphRAG is, 'relationship' or 'report', and its entities; ("", []).
+
+    Contexts of entities have texts that are no nodes of the entity graph.
+    """
+    pairs = workspace.rows("graphrag.relationships", corpus)
+    for row in pairs.rows_with("relationship_id", [item_id]).to_pylist():
+        return "relationship", [row["source_id"], row["target_id"]]
+    communities = workspace.rows("graphrag.communities", corpus)
+    for row in communities.rows_with("community_id", [item_id]).to_pylist():
+        return "report", row["entity_ids"]
+    return "", []
+
+
+def _communities(workspace: Workspace, corpus: str, entity_id: str) -> list[dict[str, Any]]:
+    """Return the communities of an entity, the coarsest first, with title and summary."""
+    columns = ["community_id", "level", "title", "size", "entity_ids"]
+    rows = workspace.rows("graphrag.communities", corpus).columns(columns).to_pylist()
+    mine = [row for row in rows if entity_id in row.pop("entity_ids")]
+    mine.sort(key=lambda row: row["level"])
+    ids = [row["community_id"] for row in mine]
+    reports = workspace.rows("graphrag.community_reports", corpus).rows_with("community_id", ids)
+    by_id = {row["community_id"]: row for row in reports.to_pylist()}
+    for row in mine:
+        report = by_id.get(row["community_id"], {})
+        row |= {"report": report.get("title"), "summary": report.get("summary")}
+    return mine
+
+
+def _of(rows: pa.Table, document: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["document_id"], document)) if document else rows

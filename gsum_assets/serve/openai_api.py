@@ -1,0 +1,229 @@
+"""`/v1/models` and `/v1/chat/completions`: the protocol of OpenAI, for any chat client.
+
+A model is a corpus, `board`, which chooses its method, or a corpus and a method, `board/evidence`.
+Earlier messages are the conversation before, see `Conversation`. Instructions of the client (roles
+`system` and `developer`) and settings of its sampling are not used: the corpus has its prompts.
+"""
+
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from gsum_assets.answering.ask import Answer, methods_ready
+from gsum_assets.evaluation.shown_sentences import with_numbers
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
+from gsum_assets.serve.corpora_api import default_method
+from gsum_assets.serve.errors import RequestError, error_of
+from gsum_assets.serve.requests import with_body
+from gsum_assets.serve.service import Service, service_of
+from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
+
+_SOURCES = "\n\nSources:\n"
+_NUMBERS = re.compile(r" ?\[\d+\??\]| ?\[\?\]")
+
+
+class Message(BaseModel):
+    """A message of a conversation; its content is a text, or parts of which texts are read."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the content."""
+        if isinstance(self.content, list):
+            return "\n".join(str(part["text"]) for part in self.content if "text" in part)
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """Options of a streamed reply."""
+
+    include_usage: bool = False
+
+
+class ChatBody(BaseModel):
+    """Body of `/v1/chat/completions`; other keys of the protocol are ignored."""
+
+    model: str
+    messages: list[Message] = Field(min_length=1, max_length=1_000)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+    def as_question(self, corpus: str, method: str) -> AskBody:
+        """Return the last message as a question after the earlier ones.
+
+        Raises
+        ------
+        RequestError
+            If the last message is no question.
+        """
+        said = [message for message in self.messages if message.role in ("user", "assistant")]
+        if not said or said[-1].role != "user":
+            raise RequestError(
+                400, "invalid_request", "messages: the last one must be a question of the user"
+            )
+        history, question = [], ""
+        for message in said[:-1]:
+            if message.role == "user":
+                question = message.text
+            elif question:
+                history.append(EarlierTurn(question=question, answer=_without_sources(message)))
+                question = ""
+        return AskBody(corpus=corpus, method=method, question=said[-1].text, history=history[-100:])
+
+
+def _without_sources(message: Message) -> str:
+    """Return an earlier answer as it was before numbers and sources were written into it."""
+    return _NUMBERS.sub("", message.text.partition(_SOURCES)[0])
+
+
+def _models(request: Request) -> JSONResponse:
+    service = service_of(request)
+    models = []
+    for corpus in service.corpora(request):
+        with service.snapshot(corpus) as workspace:
+            methods = methods_ready(workspace, corpus)
+        names = [corpus, *(f"{corpus}/{method}" for method in methods)] if methods else []
+        models += [{"id": n, "object": "model", "created": 0, "owned_by": "gsum"} for n in names]
+    return JSONResponse({"object": "list", "data": models})
+
+
+def _model(request: Request) -> JSONResponse:
+    name = request.path_params["name"]
+    corpus_and_method(request, name)
+    return JSONResponse({"id": name, "object": "model", "created": 0, "owned_by": "gsum"})
+
+
+def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
+    """Return the corpus and the method that the name of a model stands for.
+
+    Raises
+    ------
+    RequestError
+        If there is no such model, or the request may not ask it.
+    """
+    service, (corpus, _, method) = service_of(request), name.partition("/")
+    service.require(request, corpus)
+    with service.snapshot(corpus) as workspace:
+        methods = methods_ready(workspace, corpus)
+    chosen = method or default_method(methods)
+    if chosen not in methods:
+        known = ", ".join(methods) or f"none; run `gsum run {corpus}` first"
+        raise RequestError(
+            404, "model_not_found", f"model '{name:.120}': methods of '{corpus}': {known}"
+        )
+    return corpus, chosen or DEFAULT_METHOD
+
+
+def _prepared(request: Request, body: ChatBody) -> AskBody:
+    return body.as_question(*corpus_and_method(request, body.model))
+
+
+async def _complete(request: Request, body: ChatBody) -> Response:
+    asked = await in_thread(_prepared, request, body)
+    service = service_of(request)
+    reply = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
+    if body.stream:
+        with_usage = bool(body.stream_options and body.stream_options.include_usage)
+        chunks = _streamed(service, asked, reply, with_usage)
+        return StreamingResponse(chunks, media_type=EVENT_STREAM, headers=HEADERS)
+    answer, sources = await in_thread(_answer_with_sources, service, asked)
+    message = {"role": "assistant", "content": _text(answer) + _listed(answer), "refusal": None}
+    choice = {
+        "index": 0,
+        "message": {**message, "citations": sources},
+        "logprobs": None,
+        "finish_reason": "stop",
+    }
+    whole = {**reply, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+    return JSONResponse({**whole, "citations": sources})
+
+
+def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
+    with service.snapshot(asked.corpora, asked.method or DEFAULT_METHOD) as workspace:
+        answer = answered(workspace, asked)
+        return answer, sources_of(workspace, answer)
+
+
+async def _streamed(
+    service: Service, asked: AskBody, reply: dict[str, Any], with_usage: bool
+) -> AsyncIterator[bytes]:
+    """Yield the chunks of a reply."""
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return event({**reply, "object": "chat.completion.chunk", "choices": [choice], **more})
+
+    yield chunk({"role": "assistant", "content": ""})
+    sources: list[dict[str, Any]] = []
+
+    def ask() -> Answer:
+        answer, found = _answer_with_sources(service, asked)
+        sources.extend(found)
+        return answer
+
+    shown, is_void = "", False
+    try:
+        async for item in arriving(ask):
+            if isinstance(item, Words):
+                is_void = is_void or (item.text is None and shown != "")
+                if item.text and not is_void:
+                    shown += item.text
+                    yield chunk({"content": item.text})
+                continue
+            if shown and is_void:  # what was sent cannot be taken back
+                yield chunk({"content": "\n\n"})
+            for piece in _pieces(item) if not shown or is_void else ():
+                yield chunk({"content": piece})
+            if listed := _listed(item):
+                yield chunk({"content": listed})
+            yield chunk({}, "stop", citations=sources)
+            if with_usage:
+                usage = {"choices": [], "usage": _usage(item)}
+                yield event({**reply, "object": "chat.completion.chunk", **usage})
+    except Exception as error:
+        yield event({"error": error_of(error)[1]})
+    yield event("[DONE]")
+
+
+def _pieces(answer: Answer) -> Iterator[str]:
+    """Yield the lines of an answer that was written at once."""
+    yield from _text(answer).splitlines(keepends=True)
+
+
+def _text(answer: Answer) -> str:
+    return with_numbers(answer.lines) if answer.lines else answer.text
+
+
+def _listed(answer: Answer) -> str:
+    """Return the list of the sources that sentences name, to be read after the text."""
+    sentences = [sentence for line in answer.lines for sentence in line.sentences]
+    numbers = sorted({number for sentence in sentences for number in sentence.numbers})
+    known: Sequence[Any] = answer.sources
+    lines = [f"[{number}] {known[number - 1]}" for number in numbers if number <= len(known)]
+    return _SOURCES + "\n".join(lines) if lines else ""
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    tokens = [int(answer.usage.get(name) or 0) for name in ("tokens_in", "tokens_out")]
+    return {
+        "prompt_tokens": tokens[0],
+        "completion_tokens": tokens[1],
+        "total_tokens": sum(tokens),
+    }
+
+
+ROUTES = [
+    Route("/v1/models", _models),
+    Route("/v1/models/{name:path}", _model),
+    Route("/v1/chat/completions", with_body(ChatBody, _complete), methods=["POST"]),
+]

@@ -1,0 +1,244 @@
+"""The tables of a corpus at one moment: later writes of other processes do not change them.
+
+A file of the warehouse is replaced, never changed, so that a mapping of it into memory keeps its
+content after another file has taken its path. Of an object store, the bytes are kept.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import METHODS
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.kept import Kept
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import Partition, Provenance, provenance_of
+from gsum_resources.store.table import Table
+
+_IN_MEMORY = 2**28  # bytes of a table's rows up to which all of them stay decoded in memory
+
+
+@dataclass(frozen=True)
+class PinnedFile:
+    """A file at one moment.
+
+    Attributes
+    ----------
+    stamp : changes when another file takes its path.
+    content : its bytes, mapped into memory.
+    """
+
+    stamp: object
+    content: pa.Buffer
+
+    @cached_property
+    def metadata(self) -> pq.FileMetaData:
+        """Parquet metadata."""
+        return pq.ParquetFile(pa.BufferReader(self.content)).metadata
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Provenance in the footer."""
+        return provenance_of(self.metadata.metadata)
+
+
+Files = Mapping[str, Mapping[Partition, PinnedFile]]
+"""The files of a corpus by table and partition."""
+
+
+def pinned_files(
+    store: ParquetStore, tables: Sequence[Table], corpus: str, before: Files = MappingProxyType({})
+) -> Files:
+    """Return the files of some tables of a corpus as they are now; unchanged ones are reused."""
+    files: dict[str, dict[Partition, PinnedFile]] = {}
+    for table, stamps in stamps_of(store, tables, corpus).items():
+        known = before.get(table.name, {})
+        files[table.name] = {}
+        for partition, stamp in stamps.items():
+            file = known.get(partition)
+            if file is None or file.stamp != stamp:
+                try:
+                    file = PinnedFile(*_content(store, store.path(table, partition)))
+                except FileNotFoundError:
+                    continue
+            files[table.name][partition] = file
+    return files
+
+
+def stamps_of(
+    store: ParquetStore, tables: Sequence[Table], corpus: str
+) -> dict[Table, dict[Partition, object]]:
+    """Return the stamp of every file of some tables of a corpus."""
+    if store.lists_at_once:
+        listing = store.list_files()
+        return {table: listing.partitions(table, corpus) for table in tables}
+    stamps: dict[Table, dict[Partition, object]] = {}
+    for table in tables:
+        stamps[table] = {}
+        for partition in store.partitions(table, corpus):
+            try:
+                stamps[table][partition] = store.stamp(store.path(table, partition))
+            except FileNotFoundError:
+                continue
+    return stamps
+
+
+def _content(store: ParquetStore, path: str) -> tuple[object, pa.Buffer]:
+    """Return the stamp and the content of one and the same file."""
+    while True:
+        stamp = store.stamp(path)
+        if store.is_local:
+            with pa.memory_map(path) as mapped:
+                content = mapped.read_buffer()
+        else:
+            content = pa.py_buffer(store.fs.cat_file(path))
+        if store.stamp(path) == stamp:
+            return stamp, content
+
+
+class PinnedStore(ParquetStore):
+    """A store whose tables of some corpora are those of one moment.
+
+    Memos, the state database and other corpora are those of the store.
+
+    Parameters
+    ----------
+    store : the store of the home.
+    files : pinned files by corpus.
+    """
+
+    def __init__(self, store: ParquetStore, files: Mapping[str, Files]) -> None:
+        vars(self).update(vars(store))
+        self.lists_at_once = False  # its files are known
+        self.files = files
+        self._by_path = {
+            self.path_of(table, partition): file
+            for of_corpus in files.values()
+            for table, partitions in of_corpus.items()
+            for partition, file in partitions.items()
+        }
+
+    def path_of(self, table: str, partition: Partition) -> str:
+        """Return the path of a partition's file by the name of its table."""
+        return self.path(Table(table, "", ()), partition)
+
+    def _pinned(self, table: Table, corpus: str | None) -> Mapping[Partition, PinnedFile] | None:
+        return self.files.get(corpus or "", {}).get(table.name)
+
+    def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
+        """Return the partitions of a table, see `ParquetStore.stamped`."""
+        pinned = self._pinned(table, corpus)
+        if pinned is None:
+            return super().stamped(table, corpus)
+        return {partition: file.stamp for partition, file in pinned.items()}
+
+    def footers(
+        self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
+    ) -> dict[Partition, Provenance]:
+        """Return the footers of those partitions that have a file."""
+        pinned = self._pinned(table, next(iter(partitions)).corpus) if partitions else {}
+        if pinned is None:
+            return super().footers(table, partitions)
+        return {p: pinned[p].provenance for p in partitions if p in pinned}
+
+    def provenance(
+        self, table: Table, partition: Partition, stamp: object = None
+    ) -> Provenance | None:
+        """Return the provenance of a partition's rows, or None where there is no file."""
+        pinned = self._pinned(table, partition.corpus)
+        if pinned is None:
+            return super().provenance(table, partition, stamp)
+        return pinned[partition].provenance if partition in pinned else None
+
+    def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
+        """Return the Parquet metadata of a partition's file."""
+        pinned = self._pinned(table, partition.corpus) or {}
+        file = pinned.get(partition)
+        return file.metadata if file else super().metadata(table, partition)
+
+    @contextmanager
+    def open_file(self, path: str) -> Iterator[Any]:
+        """Yield an open file for reading."""
+        if path in self._by_path:
+            yield pa.BufferReader(self._by_path[path].content)
+        else:
+            with super().open_file(path) as file:
+                yield file
+
+
+@dataclass(frozen=True)
+class PinnedWorkspace(Workspace):
+    """A workspace over pinned tables, with the settings of their corpora at that moment."""
+
+    store: PinnedStore
+    kept: Kept = field(default_factory=Kept, repr=False, compare=False)
+    _rows: dict[tuple[str, tuple[Partition, ...]], Lazy] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _settings: dict[str, Callable[[str], Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
+        """Return the rows of some partitions, which stay in memory.
+
+        Rows of a table are selected in memory, unless it is large: then from its mapped files.
+        """
+        key = table.name, tuple(partitions)
+        if key not in self._rows:
+            read = super().kept_rows(table, partitions)
+            version, metadata = read.version() or "", partial(self.store.metadata, table)
+            is_large = sum(map(_decoded_bytes, map(metadata, partitions))) > _IN_MEMORY
+            rows_with = read.rows_with if is_large else None
+            self._rows[key] = Lazy(read.get, read.columns, read.parts, rows_with, lambda: version)
+        return self._rows[key]
+
+    def sections(
+        self,
+        corpus: str,
+        replaced: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> Callable[[str], Any]:
+        """Return what reads sections of a corpus's settings, each once; see `Workspace`."""
+        if replaced:
+            return super().sections(corpus, replaced)
+        if corpus not in self._settings:
+            self._settings[corpus] = cache(super().sections(corpus))
+        return self._settings[corpus]
+
+
+def _decoded_bytes(metadata: pq.FileMetaData) -> int:
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+
+
+def is_settled(store: ParquetStore, family: Family, corpus: str) -> bool:
+    """Return whether all that a family's questions read was written from the same tables.
+
+    While a run replaces tables one after the other, some were written from rows that another one
+    no longer has. The rule is that of staleness, without code, models and settings: the versions of
+    tables that are in the footers, also in those of the tables that lie between.
+    """
+    lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
+    left = [family.table(name).name for name in family.read_by_questions]
+    seen = set(left)
+    while left:
+        name = left.pop()
+        for provenance in lineage.provenances(name, corpus).values():
+            for text, version in provenance.inputs.items():
+                key = InputKey.parse(text)
+                if lineage.present_version(key) not in (version, None):
+                    return False
+                if key.kind == "table" and key.name not in seen and key.name in TABLES:
+                    seen.add(key.name)
+                    left.append(key.name)
+    return True

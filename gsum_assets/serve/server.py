@@ -1,0 +1,71 @@
+"""The HTTP server of the application."""
+
+import math
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from gsum_assets.serve.limits import Limits, bounded_protocol
+
+
+class PortError(ValueError):
+    """An address at which the service cannot listen."""
+
+
+def listening_at(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to an address; port 0 is any that is free.
+
+    Raises
+    ------
+    PortError
+        If nothing can listen there.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PortError(f"--host {host}, --port {port}: {reason}; name another") from error
+    return bound
+
+
+class Server(uvicorn.Server):
+    """A server of an application within limits.
+
+    Parameters
+    ----------
+    on_ready : called when requests are accepted.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, on_ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=bounded_protocol(limits),
+                ws="none",
+                backlog=limits.connections,
+                h11_max_incomplete_event_size=limits.headers_bytes,
+                timeout_keep_alive=math.ceil(limits.sending_s / 2),
+                timeout_graceful_shutdown=5,
+                proxy_headers=False,
+                server_header=False,
+                access_log=False,
+                log_level="warning",
+            )
+        )
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept requests."""
+        await super().startup(sockets)
+        self._on_ready()
+
+
+def address_of(bound: socket.socket) -> str:
+    """Return the URL of a socket."""
+    host, port, *_ = bound.getsockname()
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,127 @@
+"""What all requests share: the home, its corpora, and who may ask which."""
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from starlette.requests import Request
+
+from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.serve.access import corpora_of
+from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.snapshot import Snapshots
+from gsum_assets.serve.streaming import pass_words_on
+from gsum_resources.llm.ledger import export_calls
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.home import Home
+
+_EXPORT_S = 60.0  # between two exports of the calls of language models to `llm_calls`
+_LOG = logging.getLogger(__name__)
+
+
+class Service:
+    """The state of the application, `request.app.state.service`.
+
+    Parameters
+    ----------
+    workspace : the opened home.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.home, self.store = workspace.home, workspace.store
+        self._models = workspace.models
+        self._behind = ThreadPoolExecutor(1, "writes")
+        self.store.writes_behind = self._behind
+        self.snapshots = Snapshots(workspace)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="service", daemon=True)
+
+    @classmethod
+    def over(cls, home: Home, models: Models | None = None) -> "Service":
+        """Return the service of a home, with the models of its `gsum.toml` or those given."""
+        return cls(open_workspace(home, models, quick=True, on_words=pass_words_on))
+
+    def start(self) -> None:
+        """Read the corpora, and look for what runs write, from now on."""
+        self.snapshots.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is left to be written."""
+        self._stop.set()
+        self.snapshots.stop()
+        if self._thread.ident:
+            self._thread.join()
+        self._behind.shutdown()
+        self._export()
+
+    @contextmanager
+    def snapshot(
+        self, corpora: str | Sequence[str], method: str = DEFAULT_METHOD
+    ) -> Iterator[Workspace]:
+        """Yield a workspace whose tables of some corpora are of one state.
+
+        Parameters
+        ----------
+        method : the method that is asked.
+        """
+        named = [corpora] if isinstance(corpora, str) else corpora
+        yield self.snapshots.workspace(named, method)
+
+    def corpora(self, request: Request) -> list[str]:
+        """Return the names of the corpora that a request may ask, in order."""
+        allowed = corpora_of(request)
+        return [c for c in corpora_in(self.home.corpora) if allowed is None or c in allowed]
+
+    def require(self, request: Request, corpus: str) -> None:
+        """Raise `RequestError` unless a request may ask a corpus: status 403 or 404.
+
+        A token without a corpus does not show whether there is one of that name.
+        """
+        allowed = corpora_of(request)
+        if allowed is not None and corpus not in allowed:
+            message = f"this token may not ask corpus '{corpus:.80}'; it may ask: "
+            raise RequestError(403, "foreign_corpus", message + (", ".join(sorted(allowed)) or "-"))
+        # the message of an unknown corpus says more to a shell than a client may know
+        if corpus not in corpora_in(self.home.corpora):
+            known = ", ".join(self.corpora(request)) or "none"
+            raise RequestError(
+                404, "unknown_corpus", f"there is no corpus '{corpus:.80}'; there are: {known}"
+            )
+        try:
+            find_corpus(self.home.corpora, corpus)
+        except CorpusError as error:
+            raise RequestError(404, "unknown_corpus", str(error)) from error
+
+    def _run(self) -> None:
+        """Read the model of questions and the corpora, then export calls from time to time."""
+        try:
+            self._models.embedder.embed_queries(["first"])
+        except Exception:  # a served model may be away; questions report it
+            _LOG.exception("the embedding model is not loaded")
+        for corpus in corpora_in(self.home.corpora):
+            if self._stop.is_set():
+                return
+            try:
+                self.snapshots.state(corpus)
+            except Exception:
+                _LOG.exception("cannot read corpus '%s'", corpus)
+        while not self._stop.wait(_EXPORT_S):
+            self._export()
+
+    def _export(self) -> None:
+        try:
+            export_calls(self.store, TABLES["llm_calls"])
+        except Exception:
+            _LOG.exception("calls of language models are not exported")
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request is for."""
+    return request.app.state.service

@@ -1,0 +1,133 @@
+"""Read-only SQL for clients: over some corpora, within limits of rows, time and memory.
+
+Each query runs in a process of its own (`sql_child.py`), which is killed at its deadline and can
+read the tables' files of these corpora only (`sql_files.py`).
+"""
+
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import duckdb
+
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import views
+from gsum_assets.serve.sql_files import ROOT, CorpusFiles
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore
+
+_log = logging.getLogger(__name__)
+_GRACE_S = 10.0  # to start the process, and to end a query by itself
+
+
+class SqlError(ValueError):
+    """A query that is refused, fails or exceeds a limit."""
+
+
+@dataclass(frozen=True)
+class SqlLimits:
+    """Limits of a query.
+
+    Attributes
+    ----------
+    rows : returned rows.
+    characters : of the returned rows as JSON.
+    seconds : time to run.
+    memory_mib : memory of DuckDB, MiB.
+    """
+
+    rows: int = 1000
+    characters: int = 200_000
+    seconds: float = 10.0
+    memory_mib: int = 1024
+
+
+@dataclass(frozen=True)
+class SqlRows:
+    """Rows of a query; `is_truncated` if it has more than the limits allow."""
+
+    columns: Sequence[str]
+    types: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    is_truncated: bool
+
+
+class SqlSandbox:
+    """Runs queries over the tables of a store, as `gsum sql` shows them."""
+
+    def __init__(self, store: ParquetStore, limits: SqlLimits | None = None) -> None:
+        self._store = store
+        self._limits = limits or SqlLimits()
+        self._folder = tempfile.TemporaryDirectory(prefix="gsum-sql-")
+        self._catalogues: dict[frozenset[str] | None, tuple[set[str], Path]] = {}
+        self._lock = Lock()
+
+    def run(self, query: str, corpora: Collection[str] | None = None) -> SqlRows:
+        """Return the rows of a SELECT over the tables of some corpora; None: all.
+
+        Raises
+        ------
+        SqlError
+            If it is no single SELECT, fails, reads what is not a table, or exceeds a limit.
+        """
+        reply = _in_child(self.job(query, corpora), self._limits)
+        if error := reply.get("error"):
+            raise SqlError(f"SQL: {error}")
+        return SqlRows(**reply)
+
+    def job(self, query: str, corpora: Collection[str] | None = None) -> dict[str, Any]:
+        """Return what the process of a query is given, see `sql_child.py`."""
+        return {
+            "query": query,
+            "corpora": None if corpora is None else sorted(corpora),
+            "warehouse": self._store.url,
+            "catalogue": str(self._catalogue(corpora)),
+            **asdict(self._limits),
+        }
+
+    def _catalogue(self, corpora: Collection[str] | None) -> Path:
+        """Return the path of a DuckDB file of views on the tables of some corpora."""
+        key = None if corpora is None else frozenset(corpora)
+        files = ParquetStore("memory://")
+        files.fs = CorpusFiles(self._store.fs, self._store.root, corpora)
+        files.root, files.url = ROOT, f"{CorpusFiles.protocol}://{ROOT}"
+        with self._lock:
+            tables = files.list_files().tables
+            known = self._catalogues.get(key)
+            if known and known[0] == tables:
+                return known[1]
+            path = Path(self._folder.name) / f"{uuid.uuid4().hex}.duckdb"
+            with duckdb.connect(str(path)) as connection:
+                connection.begin()  # else each view is synced to disk
+                define_views(connection, files, TABLES.values(), views())
+                connection.commit()
+            self._catalogues[key] = tables, path
+            return path
+
+
+def _in_child(job: dict[str, Any], limits: SqlLimits) -> dict[str, Any]:
+    """Run a job in a process of its own; return its reply, or the error of what it exceeded."""
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-m", "gsum_assets.serve.sql_child"],
+            input=json.dumps(job).encode(),
+            capture_output=True,
+            timeout=limits.seconds + _GRACE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        seconds = f"{limits.seconds:g} seconds"
+        return {"error": f"the query took more than {seconds}; restrict it, as by LIMIT"}
+    if ended.returncode:
+        memory, last = f"{limits.memory_mib} MiB", ended.stderr.decode(errors="replace")[-500:]
+        _log.warning("the process of a query ended with %s: %s", ended.returncode, last)
+        return {"error": f"the process of the query ended, probably for more than {memory}"}
+    return json.loads(ended.stdout)

@@ -1,0 +1,110 @@
+"""Limits of requests, over an application that records what reaches it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from gsum_assets.serve.limits import Limited, Limits, Rate
+
+LIMITS = Limits(body_bytes=100, sending_s=30, answering_s=30)
+
+
+class Recording:
+    """An application that reads its body and replies with its length."""
+
+    def __init__(self, never_ends: bool = False) -> None:
+        self.bodies: list[bytes] = []
+        self._never_ends = never_ends
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        assert not message["more_body"]
+        self.bodies.append(message["body"])
+        if self._never_ends:
+            await asyncio.Event().wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": str(len(message["body"])).encode()})
+
+
+def exchange(
+    app: Limited,
+    pieces: Sequence[bytes] | None,
+    headers: dict[str, str] | None = None,
+) -> tuple[int, dict[str, str], bytes, int]:
+    """Send a body in pieces; None: a client that sends nothing. Return also the pieces left."""
+    left = list(pieces or ())
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if pieces is None:
+            await asyncio.Event().wait()
+        body = left.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(left)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    pairs = [(k.encode(), v.encode()) for k, v in (headers or {}).items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": pairs}
+    asyncio.run(app({**scope, "query_string": b"", "client": ("127.0.0.1", 1)}, receive, send))
+    got = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], got, sent[1]["body"], len(left)
+
+
+def code(body: bytes) -> str:
+    return json.loads(body)["error"]["code"]
+
+
+def test_a_body_within_the_limit_arrives_whole() -> None:
+    app = Recording()
+    status, _, body, _ = exchange(Limited(app, LIMITS), [b"a" * 60, b"b" * 40])
+    assert (status, body) == (200, b"100")
+    assert app.bodies == [b"a" * 60 + b"b" * 40]
+
+
+@pytest.mark.parametrize("length", ["101", str(10**8), "many", "-1"])
+def test_a_length_beyond_the_limit_is_refused_before_anything_is_read(length: str) -> None:
+    app = Recording()
+    status, headers, body, left = exchange(Limited(app, LIMITS), [b"x"], {"content-length": length})
+    assert (status, code(body), left, app.bodies) == (413, "large_body", 1, [])
+    assert headers["connection"] == "close"
+
+
+def test_a_body_without_length_is_not_read_beyond_the_limit() -> None:
+    app = Recording()
+    status, _, body, left = exchange(Limited(app, LIMITS), [b"x" * 60] * 10)
+    assert (status, code(body), left, app.bodies) == (413, "large_body", 8, [])
+
+
+def test_a_client_that_sends_slowly_is_refused() -> None:
+    limits = Limits(sending_s=0.01)
+    status, headers, body, _ = exchange(Limited(Recording(), limits), None)
+    assert (status, code(body), headers["connection"]) == (408, "slow_request", "close")
+
+
+def test_an_answer_that_takes_too_long_is_ended() -> None:
+    limits = Limits(answering_s=0.01)
+    status, _, body, _ = exchange(Limited(Recording(never_ends=True), limits), [b""])
+    assert (status, code(body)) == (504, "timeout")
+
+
+def test_a_rate_admits_a_minute_at_once_and_refills_steadily() -> None:
+    now = 0.0
+    rate = Rate(60, lambda: now)
+    assert [rate.wait_s(1) for _ in range(60)] == [0.0] * 60
+    assert rate.wait_s(1) == 1.0
+    assert rate.wait_s(2) == 0.0  # another client
+    now = 1.5
+    assert [rate.wait_s(1) > 0 for _ in range(3)] == [False, True, True]
+    assert not any(Rate(0, lambda: now).wait_s(1) for _ in range(1_000))
+
+
+def test_more_requests_than_the_rate_are_told_to_wait() -> None:
+    app = Limited(Recording(), Limits(requests_per_minute=2), clock=lambda: 0.0)
+    replies = [exchange(app, [b""], {"authorization": "Bearer t"}) for _ in range(3)]
+    assert [status for status, *_ in replies] == [200, 200, 429]
+    assert int(replies[2][1]["retry-after"]) >= 1
+    assert exchange(app, [b""], {"authorization": "Bearer u"})[0] == 200

@@ -1,0 +1,162 @@
+"""The official client of OpenAI over HTTP: lists, asks, streams, continues a conversation."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import openai  # noqa: TID253
+import pytest
+from starlette.testclient import TestClient
+
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.serve.app import new_app
+from gsum_assets.serve.openai_api import ChatBody
+from gsum_assets.serve.service import Service
+from gsum_assets.serve.streaming import pass_words_on
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import OnReply, Reply, Request
+from gsum_resources.settings.schema import Settings
+from tests.conftest import CORPUS, House
+from tests.models import FirstWords
+from tests.serve.conftest import SECRETS, client_of
+
+MODEL = f"{CORPUS}/bm25"
+QUESTION = {"role": "user", "content": "What met the boat of cedar?"}
+
+
+@pytest.fixture(scope="module")
+def official(address: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+def test_models_are_corpora_and_their_methods(official: openai.OpenAI) -> None:
+    names = {model.id for model in official.models.list()}
+    assert {CORPUS, MODEL, f"{CORPUS}/hybrid", SECRETS} <= names
+    assert not any("oracle" in name or name.endswith("/gor") for name in names)
+    assert official.models.retrieve(MODEL).id == MODEL
+
+
+def test_an_answer_has_citations_in_text_and_as_a_field(official: openai.OpenAI) -> None:
+    reply = official.chat.completions.create(model=MODEL, messages=[QUESTION], temperature=0)
+    message = reply.choices[0].message
+    text, _, listed = (message.content or "").partition("\n\nSources:\n")
+    numbers = {int(n) for n in re.findall(r"\[(\d+)\]", text)}
+    assert numbers
+    assert {int(n) for n in re.findall(r"^\[(\d+)\]", listed, re.MULTILINE)} == numbers
+    citations = message.model_extra["citations"]
+    assert [c["number"] for c in citations] == list(range(1, len(citations) + 1))
+    assert numbers <= {c["number"] for c in citations}
+    assert all(c["document_id"] and c["text"] for c in citations)
+    assert reply.choices[0].finish_reason == "stop"
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+
+
+def test_a_corpus_chooses_its_method(official: openai.OpenAI) -> None:
+    whole = [
+        official.chat.completions.create(model=name, messages=[QUESTION]).choices[0].message.content
+        for name in (CORPUS, f"{CORPUS}/hybrid")
+    ]
+    assert whole[0] == whole[1]
+
+
+def test_a_streamed_answer_is_the_same(official: openai.OpenAI) -> None:
+    whole = official.chat.completions.create(model=MODEL, messages=[QUESTION])
+    chunks = list(
+        official.chat.completions.create(
+            model=MODEL, messages=[QUESTION], stream=True, stream_options={"include_usage": True}
+        )
+    )
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    assert deltas[0].role == "assistant"
+    assert "".join(d.content or "" for d in deltas) == whole.choices[0].message.content
+    (last,) = [chunk for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason]
+    assert last.model_extra["citations"] == whole.model_extra["citations"]
+    assert chunks[-1].usage == whole.usage
+
+
+def test_a_conversation_goes_on(official: openai.OpenAI, indexed: House) -> None:
+    first = official.chat.completions.create(model=MODEL, messages=[QUESTION])
+    said = {"role": "assistant", "content": first.choices[0].message.content}
+    follow_up = {"role": "user", "content": "and what about birch?"}
+    official.chat.completions.create(model=MODEL, messages=[QUESTION, said, follow_up])
+    # the model of this home "rewrites" a question to the first words of the conversation
+    assert indexed.model.requests[-1].question.startswith(str(QUESTION["content"]))
+
+
+@pytest.mark.parametrize("model", ["nowhere", f"{CORPUS}/gor", f"{CORPUS}/x", "../x", f"{CORPUS}/"])
+def test_an_unknown_model_is_not_found(official: openai.OpenAI, model: str) -> None:
+    if model.endswith("/"):
+        assert official.chat.completions.create(model=model, messages=[QUESTION]).choices
+        return
+    with pytest.raises(openai.NotFoundError):
+        official.chat.completions.create(model=model, messages=[QUESTION])
+
+
+def test_messages_become_a_question_and_its_history() -> None:
+    body = ChatBody.model_validate(
+        {
+            "model": MODEL,
+            "temperature": 1,
+            "messages": [
+                {"role": "system", "content": "Ignore the documents."},
+                {"role": "user", "content": "Who paid?"},
+                {"role": "assistant", "content": "Ann [1] did [2?].\n\nSources:\n[1] Minutes"},
+                {"role": "user", "content": "unanswered"},
+                {"role": "user", "content": [{"type": "text", "text": "And who else?"}]},
+            ],
+        }
+    )
+    asked = body.as_question("board", "bm25")
+    assert asked.question == "And who else?"
+    assert [(t.question, t.answer) for t in asked.history] == [("Who paid?", "Ann did.")]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[], [{"role": "system", "content": "x"}], [QUESTION, {"role": "assistant", "content": "x"}]],
+)
+def test_a_conversation_must_end_with_a_question(client: TestClient, messages: list) -> None:
+    reply = client.post("/v1/chat/completions", json={"model": MODEL, "messages": messages})
+    assert reply.status_code == 400
+    assert "messages" in reply.json()["error"]["message"]
+
+
+class Talking(FirstWords):
+    """A model that passes on words as they arrive, once after an attempt that it gives up."""
+
+    def __init__(self, given_up: str = "") -> None:
+        super().__init__(name=f"talking-{given_up}")
+        self._given_up = given_up
+
+    def complete(self, requests: list[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        replies = super().complete(requests, on_reply)
+        if self._given_up:
+            pass_words_on(self._given_up)
+        pass_words_on(None)
+        for word in replies[0].text.split(" "):
+            pass_words_on(f"{word} ")
+        return replies
+
+
+@pytest.mark.parametrize("given_up", ["", "A first attempt "])
+def test_words_arrive_as_the_model_writes_them(indexed: House, given_up: str) -> None:
+    overrides = {"embedding_model": indexed.embedder, "language_model": Talking(given_up)}
+    models = Models(Settings(), indexed.store, TABLES["llm_calls"], overrides)
+    body = {"model": MODEL, "messages": [QUESTION], "stream": True}
+    with client_of(new_app(Service.over(indexed.home, models))) as client:
+        lines = client.post("/v1/chat/completions", json=body).text.splitlines()
+        chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        pieces = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+        asked = {"corpus": CORPUS, "question": "What met the lamp?", "method": "bm25"}
+        events = client.post("/api/ask", json={**asked, "stream": True}).text
+    assert lines[-2:] == ["data: [DONE]", ""] or lines[-1] == "data: [DONE]"
+    text = "".join(pieces).partition("\n\nSources:")[0]
+    if given_up:  # what was sent cannot be taken back: the answer follows as a whole
+        assert text.startswith(given_up + "\n\n")
+    else:
+        assert len(pieces) > 20
+    names = re.findall(r"^event: (\w+)$", events, re.MULTILINE)
+    assert names[-1] == "answer"
+    assert names.count("words") > 20
+    assert names.index("restart") == len(given_up.split()[:1])
