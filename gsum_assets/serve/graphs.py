@@ -23,6 +23,7 @@ _GROUPS = (*COLOURS, "#8a6fc0", "#7f9a2b", "#b0573c", "#3f8f8a")
 """Colours of the largest groups; the others share `OTHERS`."""
 _SIZES = 2.0, 12.0  # pixels, of the node with fewest and, in a small graph, most edges
 _LABEL = 90  # characters
+_LONG = 4  # letters of a word that says what a question is about
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,11 +297,18 @@ def holding(graph: Graph, node_id: str) -> list[int]:
 
 
 def named_in(graph: Graph, question: str, most: int = 8) -> list[int]:
-    """Return the nodes whose whole label stands in a question, the longest labels first."""
-    text = f" {' '.join(_words(question))} "
-    labels = ((i, " ".join(_words(label))) for i, label in enumerate(graph.labels))
-    found = [(i, label) for i, label in labels if len(label) > 2 and f" {label} " in text]
-    return [i for i, _ in sorted(found, key=lambda pair: -len(pair[1]))[:most]]
+    """Return the nodes whose whole label stands in a question, the longest labels first.
+
+    If there is none, those that share most long words with it.
+    """
+    words = _words(question)
+    text, long = f" {' '.join(words)} ", {word for word in words if len(word) >= _LONG}
+    labels = [_words(label) for label in graph.labels]
+    whole = {
+        i: sum(map(len, label)) for i, label in enumerate(labels) if f" {' '.join(label)} " in text
+    }
+    shared = whole or {i: len(long & {*label}) for i, label in enumerate(labels)}
+    return sorted((i for i in shared if shared[i]), key=lambda i: (-shared[i], i))[:most]
 
 
 def search(graph: Graph, query: str, most: int) -> list[int]:

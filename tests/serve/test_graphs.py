@@ -110,6 +110,13 @@ def test_entities_have_the_colour_of_their_community() -> None:
     assert holding(graph, "unknown") == []
     assert named_in(graph, "Who steers ADA's boat?") == [1, 0]
     assert named_in(graph, "Which boats?") == []
+    longer = jerr_graph(
+        rows("jerr.nodes", {"node_id": "n", "name": "the motor order", "document_ids": ["a"]}),
+        rows("jerr.edges"),
+        {},
+    )
+    assert named_in(longer, "Why a motor?") == [0]
+    assert named_in(longer, "Why the boat?") == []
 
 
 def test_jerr_nodes_are_of_a_document_or_of_several() -> None:

@@ -72,7 +72,7 @@ const named = (source) => [source.title, source.location].filter(Boolean).join("
 /** Return the address that opens a source where a sentence stands in it. */
 function address(source, key, sentence = "") {
   const place = source.start !== null ? source : (source.origins ?? []).find((origin) => origin.start !== null);
-  if (!place || !place.document_id) return readerLink({ source: key });
+  if (!place || !place.document_id) return readerLink({ doc: source.document_id, in: source.corpus, source: key });
   const within = sentence ? sentenceIn(place, sentence) : place.marked ?? [];
   const mark = within.map(([start, end]) => `${place.start + start}-${place.start + end}`).join(",");
   return readerLink({ doc: place.document_id, in: source.corpus, passage: `${place.start}-${place.end}`, mark });
@@ -145,7 +145,7 @@ async function explain(target, answer, source, row) {
   try {
     const corpus = source.corpus || answer.corpus;
     const question = answer.understood || answer.question;
-    answer.seeds ??= post("search", { corpus, query: question, method: "bm25", k: 3 }).then(
+    answer.seeds ??= post("search", { corpus, query: question, method: "bm25", k: 8 }).then(
       (found) => found.passages.map((passage) => passage.node_id),
       () => answer.passages.slice(0, 3).map((passage) => passage.node_id),
     );

@@ -19,7 +19,7 @@ export async function openReader(panel, values) {
   panel.hidden = false;
   fill(panel, busy("Opening the document …"));
   try {
-    const content = values.doc ? await ofDocument(name, values) : ofSource(values.source);
+    const content = (values.doc && (await ofDocument(name, values))) || ofSource(values.source);
     if (opened !== key) return;
     fill(panel, content);
     panel.querySelector("h2").focus({ preventScroll: true });
@@ -45,7 +45,11 @@ async function ofDocument(name, values) {
   if (!kept.has(key)) kept.set(key, await get("document", { corpus: name, id: values.doc }));
   const found = kept.get(key);
   const at = offsets(found.text);
+  const cited = sourceOf(values.source);
+  const first = cited ? found.text.indexOf(cited.text) : -1;
+  if (cited && first < 0) return null; // a text about the document
   const ranges = [
+    ...(cited ? quoted(cited, first) : []),
     ...headings(found, at),
     ...spans(values.passage).map(([start, end]) => [at(start), at(end), "passage"]),
     ...spans(values.mark).map(([start, end]) => [at(start), at(end), "mark"]),
@@ -60,6 +64,13 @@ async function ofDocument(name, values) {
   ];
 }
 
+/** Return the ranges of a source whose text begins at `first` in its document. */
+function quoted(source, first) {
+  const at = offsets(source.text);
+  const marks = (source.marked ?? []).map(([start, end]) => [first + at(start), first + at(end), "mark"]);
+  return [[first, first + source.text.length, "passage"], ...marks];
+}
+
 function ofSource(number) {
   const source = sourceOf(number);
   if (!source) throw new Error("This text belongs to an answer that is no longer on the page. Ask the question again.");
@@ -67,7 +78,7 @@ function ofSource(number) {
   const ranges = (source.marked ?? []).map(([start, end]) => [at(start), at(end), "mark"]);
   return [
     h("div", { class: "reader-head" }, h("h2", { tabindex: "-1" }, source.title), close()),
-    h("p", { class: "note" }, "Written from several passages when the corpus was indexed; it is no document itself."),
+    h("p", { class: "note" }, source.document_id ? "Written about the document when the corpus was indexed." : "Written from several passages when the corpus was indexed."),
     h("div", { class: "text", tabindex: "0", role: "region", "aria-label": `Text of ${source.title}` }, marked(source.text, ranges)),
   ];
 }
