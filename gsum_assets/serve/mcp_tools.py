@@ -8,12 +8,10 @@ from typing import Any
 
 from starlette.requests import Request
 
-from gsum_assets.answering.ask import methods_ready
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
-from gsum_assets.serve.corpora_api import corpus_state, default_method
+from gsum_assets.serve.corpora_api import corpus_state
 from gsum_assets.serve.documents_api import passage_in
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graph_index import GRAPHS, row_of, stored_graphs
@@ -54,7 +52,7 @@ class Tools:
     ) -> str:
         """Return the answer to a question, with its sources."""
         corpus = self._corpus(corpus)
-        method = method or self._method_of(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = AskBody(corpus=corpus, question=question, method=method, document=document)
         with self.service.snapshot(corpus, method) as workspace:
             answer = answer_object(workspace, answered(workspace, body))
@@ -71,10 +69,10 @@ class Tools:
     ) -> str:
         """Return the passages that a method finds for a query."""
         corpus = self._corpus(corpus)
-        method = method or self._method_of(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document)
         with self.service.snapshot(corpus, method) as workspace:
-            rows = found_passages(workspace, body)
+            rows = found_passages(workspace, body, method)
         passages = [_with_id(row, _OF_PASSAGE) for row in rows]
         return quotation("Passages, best first.", {"corpus": corpus, "passages": passages})
 
@@ -121,10 +119,6 @@ class Tools:
         n = f"the first {len(rows.rows)}" if rows.is_truncated else f"all {len(rows.rows)}"
         types = dict(zip(rows.columns, rows.types, strict=True))
         return quotation(f"Rows, {n}.", {"columns": types, "rows": rows.rows})
-
-    def _method_of(self, corpus: str) -> str:
-        with self.service.snapshot(corpus) as workspace:
-            return default_method(methods_ready(workspace, corpus)) or DEFAULT_METHOD
 
     def _corpora(self) -> list[str]:
         if self.request is not None:
