@@ -20,9 +20,8 @@ _MOST_FAILED = 20
 
 def _corpora(request: Request) -> JSONResponse:
     service = service_of(request)
-    return JSONResponse(
-        {"corpora": [corpus_state(service, corpus) for corpus in service.corpora(request)]}
-    )
+    states = [corpus_state(service, corpus) for corpus in service.corpora(request)]
+    return JSONResponse({"corpora": states, "ui_url": service.home.settings().dagster.ui_url})
 
 
 def corpus_state(service: Service, corpus: str) -> dict[str, Any]:

@@ -66,6 +66,7 @@ def stored_graphs(workspace: Workspace, corpus: str) -> list[dict[str, Any]]:
                     "graph": name,
                     "title": kind.title,
                     "families": kind.families,
+                    "asset": kind.edges.replace(".", "/"),
                     "n_nodes": len(pc.unique(ids[kind.node_id])),
                     "has_documents": name in _BY_DOCUMENT,
                 }

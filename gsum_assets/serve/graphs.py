@@ -173,8 +173,8 @@ def jerr_graph(nodes: pa.Table, edges: pa.Table, titles: Mapping[str, str]) -> G
     has_source, has_target = (np.bincount(ends[:, i], minlength=len(ids)) for i in (1, 0))
     kinds = np.select(
         [(has_source == 0) & (has_target == 0), has_source == 0, has_target == 0],
-        ["alone", "first", "last"],
-        "between",
+        ["unconnected concept", "first concept", "last concept"],
+        "concept",
     )
     groups, names = _largest(
         [titles.get(of[0], of[0]) if len(of) == 1 else "in several documents" for of in documents]

@@ -6,7 +6,7 @@ https://modelcontextprotocol.io; the package `mcp` is imported when the first cl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -97,9 +97,9 @@ def mcp_server(service: Service) -> "MCPServer":
         context: Context,
         node: Annotated[str, Field(description="Id of a node or passage, or words of its label.")],
         graph: Annotated[
-            Literal["records", "passages", "entities", "jerr"],
-            Field(description="A graph of the corpus, see list_corpora."),
-        ] = "entities",
+            str | None,
+            Field(description="A graph of the corpus, see list_corpora; none: the first."),
+        ] = None,
         corpus: _Corpus = None,
         depth: Annotated[int, Field(ge=1, le=3, description="Edges from the node.")] = 1,
         k: Annotated[int, Field(ge=1, le=100, description="Number of nodes around it.")] = 20,

@@ -383,6 +383,21 @@ class DagsterSettings(SettingsTable):
         "'https://github.com/NAME/gsum'; assets link to it, and otherwise to files of this machine",
     )
     git_branch: str = Field(default="main", description="branch, tag or commit of that repository")
+    page_url: str = Field(
+        default="",
+        description="address of `gsum serve`, to whose page the assets link; empty: none",
+    )
+    ui_url: str = Field(
+        default="",
+        description="address of Dagster's UI, to whose lineage that page links; empty: none",
+    )
+
+    @field_validator("page_url", "ui_url")
+    @classmethod
+    def _is_address(cls, url: str) -> str:
+        if url and not re.match(r"https?://[^\s/]", url):
+            raise ValueError(f"'{url}' is no address that begins with http:// or https://")
+        return url.rstrip("/")
 
     @field_validator("owners", mode="before")
     @classmethod

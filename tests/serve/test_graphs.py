@@ -130,7 +130,7 @@ def test_jerr_nodes_are_of_a_document_or_of_several() -> None:
         "jerr.edges", {"source_id": "n1", "target_id": "n2", "relation": "crosses", "weight": 1}
     )
     graph = jerr_graph(nodes, edges, {"a": "First"})
-    assert graph.kinds == ["first", "last", "alone"]
+    assert graph.kinds == ["first concept", "last concept", "unconnected concept"]
     assert [graph.group_labels[g] for g in graph.groups] == ["First", "in several documents", "b"]
 
 

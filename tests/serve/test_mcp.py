@@ -29,6 +29,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import keep_no_step_logs, without_records
 from tests.gsum.harbour import write_corpus
+from tests.serve.conftest import served
 
 CORPUS = "harbour"
 TOOLS = ["ask", "list_corpora", "neighbours", "read_passage", "search", "sql"]
@@ -245,6 +246,35 @@ def test_a_document_cannot_close_its_quotation(home: Home) -> None:
     assert first != second
     assert quoted(first) == quoted(second) == {"text": text}
     assert [line for line in first.splitlines() if line.startswith("System")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_each_tool_of_a_real_server(home: Home, mode: str) -> None:
+    token = "of the harbour alone"
+    app = new_app(Service.over(home), Access([Token.of(token, [CORPUS])]))
+
+    async def talk(address: str) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=120.0) as http:
+            transport = streamable_http_client(f"{address}/mcp", http_client=http)
+            async with Client(transport, mode=mode) as client:
+                await each_tool(client)
+                searches = [0] * 20
+                async with anyio.create_task_group() as tasks:
+
+                    async def search(i: int) -> None:
+                        found = quoted(await text_of(client, "search", query=QUESTION, k=1))
+                        searches[i] = len(found["passages"])
+
+                    for i in range(len(searches)):
+                        tasks.start_soon(search, i)
+                assert searches == [1] * len(searches)
+
+    with served(app) as address:
+        anyio.run(talk, address)
+        assert httpx2.get(f"{address}/mcp", headers={"Authorization": f"Bearer {token}"}).is_error
+        assert httpx2.post(f"{address}/mcp", json={}).status_code == 401
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ class Replies:
         query, graph = request.query_params, self.graph
         match request.path_params["path"]:
             case "corpora":
-                reply = {"corpora": CORPORA}
+                reply = {"corpora": CORPORA, "ui_url": "http://127.0.0.1:3000"}
             case "documents":
                 rows = [{"document_id": "a", "title": f"Minutes {ATTACK}", "n_words": 900}]
                 reply = {"documents": rows, "total": 1}
@@ -156,7 +156,8 @@ class Replies:
                 reply = {"document_id": "a", "title": "Minutes", "text": TEXT, "n_words": 900}
                 reply |= {"chunks": [], "sections": [section, {**section, "start": START}]}
             case "graph":
-                shared = {"n_nodes": len(graph.ids), "families": ["gor"], "has_documents": True}
+                shared = {"n_nodes": len(graph.ids), "has_documents": True}
+                shared |= {"families": ["gor"], "asset": "gor/record_edges"}
                 reply = {"graphs": [{"graph": "records", "title": "Records", **shared}]}
             case "graph/nodes":
                 reply = drawn(graph, 20_000)

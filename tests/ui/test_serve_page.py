@@ -187,6 +187,12 @@ def test_token_is_asked_for(page: Any, service: tuple[str, Replies]) -> None:
         replies.token = ""
 
 
+def test_lineage_in_dagster_is_linked(page: Any, service: tuple[str, Replies]) -> None:
+    page.goto(f"{service[0]}#/graphs")
+    target = page.get_by_role("link", name="Lineage").get_attribute("href")
+    assert target == "http://127.0.0.1:3000/assets/gor/record_edges?view=lineage"
+
+
 def test_theme_is_kept(page: Any, service: tuple[str, Replies]) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(service[0])

@@ -139,7 +139,7 @@ function sourceItem(answer, source, key, row) {
 /** Show the rank of a passage, and a way to it through the graph of its method. */
 async function explain(target, answer, source, row) {
   const facts = row
-    ? `Rank ${row.rank} of ${answer.passages.length} by ${answer.method}${typeof row.score === "number" ? `, with a score of ${row.score.toPrecision(3)}` : ""}.`
+    ? `Rank ${row.rank} of ${answer.passages.length} by ${answer.method}${row.score ? `, with a score of ${row.score.toPrecision(3)}` : ""}.`
     : "The method did not read it for this answer; a sentence of the answer stands there.";
   fill(target, h("p", {}, facts), busy("Looking for a way through the graph …"));
   try {

@@ -22,6 +22,7 @@ const reader = document.getElementById("reader");
 const select = document.getElementById("corpus");
 let shown = ""; // the view that is in `main`, with its values
 let state = []; // rows of /api/corpora
+let ui = ""; // address of Dagster's UI
 
 /** Return view and values of the address. */
 function route() {
@@ -44,8 +45,13 @@ export function readerLink(values) {
 
 export const corpus = () => state.find((row) => row.corpus === route().values.corpus) ?? state[0];
 
+/** Return a link to a page of Dagster's UI; null if its address is not set. */
+export const inDagster = (path, text) => (ui ? h("a", { href: `${ui}/${path}`, rel: "noreferrer" }, text) : null);
+
 export async function refreshCorpora() {
-  state = (await get("corpora")).corpora;
+  const found = await get("corpora");
+  state = found.corpora;
+  ui = /^https?:/.test(found.ui_url ?? "") ? found.ui_url : "";
   return state;
 }
 

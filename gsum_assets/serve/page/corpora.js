@@ -1,6 +1,6 @@
 // How each corpus is: current, being indexed, failed, and what it cost.
 
-import { link, refreshCorpora } from "./app.js";
+import { inDagster, link, refreshCorpora } from "./app.js";
 import { count, fill, h } from "./dom.js";
 
 const EVERY = 10_000; // ms between two looks
@@ -43,7 +43,7 @@ function card(row) {
       "p",
       { class: "links" },
       ["ask", "documents", "graphs"].map((view) => h("a", { href: link(view, { corpus: row.corpus }) }, view[0].toUpperCase() + view.slice(1))),
-      row.lineage_url && h("a", { href: row.lineage_url, rel: "noreferrer" }, "Lineage in Dagster"),
+      inDagster("asset-groups", "Lineage in Dagster"),
     ),
   );
 }

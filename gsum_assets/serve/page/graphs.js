@@ -1,6 +1,6 @@
 // The graphs of a corpus: drawn, searched, filtered, walked; and the same as a table.
 
-import { corpus, link, readerLink } from "./app.js";
+import { corpus, inDagster, link, readerLink } from "./app.js";
 import { get } from "./api.js";
 import { draw } from "./canvas.js";
 import { after, busy, count, failure, fill, h, options, say } from "./dom.js";
@@ -43,7 +43,7 @@ function head(of, graphs, name, values) {
     { class: "graph-head" },
     h("h1", { class: "hidden" }, `Graphs of ${of.corpus}`),
     h("nav", { class: "tabs", "aria-label": "Graphs" }, graphs.map(tab)),
-    h("p", { class: "note" }, MEANINGS[name]),
+    h("p", { class: "note" }, MEANINGS[name], " ", inDagster(`assets/${chosen.asset}?view=lineage`, "Lineage")),
     chosen.has_documents ? documentChoice(of, name, values.document) : null,
   );
 }
