@@ -8,13 +8,11 @@ from typing import Any
 
 from starlette.requests import Request
 
-from gsum_assets.answering.ask import methods_ready
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
-from gsum_assets.serve.corpora_api import corpus_state, default_method
+from gsum_assets.serve.corpora_api import corpus_state
 from gsum_assets.serve.documents_api import passage_in
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graph_index import GRAPHS, method_of, row_of, stored_graphs
@@ -55,7 +53,7 @@ class Tools:
     ) -> str:
         """Return the answer to a question, with its sources."""
         corpus = self._corpus(corpus)
-        method = method or self._method_of(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = AskBody(corpus=corpus, question=question, method=method, document=document)
         with self.service.snapshot(corpus, method) as workspace:
             answer = answered(workspace, body)
@@ -77,10 +75,10 @@ class Tools:
     ) -> str:
         """Return the passages that a method finds for a query."""
         corpus = self._corpus(corpus)
-        method = method or self._method_of(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document)
         with self.service.snapshot(corpus, method) as workspace:
-            rows = found_passages(workspace, body)
+            rows = found_passages(workspace, body, method)
         passages = [_with_id(row, _OF_PASSAGE) for row in rows]
         return quotation("Passages, best first.", {"corpus": corpus, "passages": passages})
 
@@ -130,10 +128,6 @@ class Tools:
         n = f"the first {len(rows.rows)}" if rows.is_truncated else f"all {len(rows.rows)}"
         types = dict(zip(rows.columns, rows.types, strict=True))
         return quotation(f"Rows, {n}.", {"columns": types, "rows": list(rows.rows)})
-
-    def _method_of(self, corpus: str) -> str:
-        with self.service.snapshot(corpus) as workspace:
-            return default_method(methods_ready(workspace, corpus)) or DEFAULT_METHOD
 
     def _graph_of(self, corpus: str) -> str:
         with self.service.snapshot(corpus) as workspace:
