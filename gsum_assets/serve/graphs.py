@@ -373,5 +373,5 @@ def _colour(group: int, label: str) -> str:
 def _beginnings(texts: pa.ChunkedArray) -> list[str]:
     """Return the first characters of texts, in one line."""
     begun = pc.utf8_slice_codeunits(texts, 0, _LABEL + 1).to_pylist()
-    lines = (" ".join(text.split()) for text in begun)
+    lines = (" ".join(text.split()) + "…" * (len(text) > _LABEL) for text in begun)
     return [line if len(line) <= _LABEL else f"{line[: _LABEL - 1]}…" for line in lines]
