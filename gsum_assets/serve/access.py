@@ -200,8 +200,8 @@ class Guard:
             scope[_CORPORA] = token.corpora
             return None
         for name in ("host", "origin"):
-            value = headers.get(name)
-            if (value is not None or name == "host") and not self._access.knows(value or ""):
+            value = headers.get(name, "" if name == "host" else None)
+            if value is not None and not self._access.knows(value):
                 message = (
                     f"{name.title()} '{value:.80}' is no name of this service; reach it as "
                     "localhost, or start it with --known-as NAME"

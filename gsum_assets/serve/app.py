@@ -54,17 +54,13 @@ def _health(_: Request) -> JSONResponse:
 
 
 def new_app(
-    service: Service,
-    access: Access | None = None,
-    limits: Limits | None = None,
-    further: Sequence[BaseRoute] = (),
+    service: Service, access: Access | None = None, limits: Limits | None = None
 ) -> Starlette:
     """Return the application over a service.
 
     Parameters
     ----------
     access : who may ask; None: requests to this machine's own names.
-    further : further routes.
     """
     access, limits = access or Access(), limits or Limits()
     mcp = McpEndpoint(service)
@@ -77,7 +73,6 @@ def new_app(
         Route("/mcp", mcp),
         *openai_api.ROUTES,
         *openapi.ROUTES,
-        *further,
         Mount("/", StaticFiles(directory=_PAGE, html=True)),
     ]
 

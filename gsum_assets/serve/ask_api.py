@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from gsum_assets.answering.ask import Answer, find, inputs_of, require_question
 from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
@@ -126,6 +127,7 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
         "probability": answer.probability,
         "lines": [
             {
+                "mark": line.mark,
                 "sentences": [
                     {
                         "text": sentence.text,
@@ -133,7 +135,7 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
                         "unsupported": list(sentence.unsupported),
                     }
                     for sentence in line.sentences
-                ]
+                ],
             }
             for line in answer.lines
         ],
@@ -147,21 +149,27 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
 def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
     """Return the sources of an answer, with their characters in their documents."""
     rows = {row["node_id"]: row for row in answer.passages}
-    sources = [
-        {
-            "number": number,
-            "corpus": rows.get(source.node_id, {}).get("corpus", answer.corpus),
+
+    def fields(source: Source, corpus: str) -> dict[str, Any]:
+        return {
+            "corpus": corpus,
             "document_id": source.document_id,
             "node_id": source.node_id,
             "title": source.title,
             "location": source.location,
             "text": source.text,
             "marked": [list(span) for span in source.marked],
+            "origins": [fields(origin, corpus) for origin in source.origins],
         }
+
+    sources = [
+        {"number": number}
+        | fields(source, rows.get(source.node_id, {}).get("corpus", answer.corpus))
         for number, source in enumerate(answer.sources, 1)
     ]
-    spans = _spans(workspace, sources)
-    for source in sources:
+    each = [*sources, *(origin for source in sources for origin in source["origins"])]
+    spans = _spans(workspace, each)
+    for source in each:
         key = source["corpus"], source["node_id"]
         source["start"], source["end"] = spans.get(key, (None, None))
     return sources

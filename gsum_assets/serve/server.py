@@ -47,7 +47,6 @@ class Server(uvicorn.Server):
                 app,
                 http=bounded_protocol(limits),
                 ws="none",
-                backlog=limits.connections,
                 h11_max_incomplete_event_size=limits.headers_bytes,
                 timeout_keep_alive=math.ceil(limits.sending_s / 2),
                 timeout_graceful_shutdown=5,

@@ -36,11 +36,9 @@ class Service:
     def __init__(self, workspace: Workspace) -> None:
         self.home, self.store = workspace.home, workspace.store
         self._models = workspace.models
-        self._behind = ThreadPoolExecutor(1, "writes")
-        self.store.writes_behind = self._behind
         self.snapshots = Snapshots(workspace)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="service", daemon=True)
+        self._thread: threading.Thread | None = None
 
     @classmethod
     def over(cls, home: Home, models: Models | None = None) -> "Service":
@@ -49,16 +47,21 @@ class Service:
 
     def start(self) -> None:
         """Read the corpora, and look for what runs write, from now on."""
+        self._stop.clear()
+        self.store.writes_behind = ThreadPoolExecutor(1, "writes")
         self.snapshots.start()
+        self._thread = threading.Thread(target=self._run, name="service", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Write what is left to be written."""
         self._stop.set()
         self.snapshots.stop()
-        if self._thread.ident:
+        if self._thread:
             self._thread.join()
-        self._behind.shutdown()
+        if writing := self.store.writes_behind:
+            self.store.writes_behind = None
+            writing.shutdown()
         self._export()
 
     @contextmanager

@@ -82,17 +82,20 @@ class Snapshots:
         self._tables = _read_tables()
         self._corpora: dict[str, _Watched] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="snapshots", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self, interval_s: float = INTERVAL_S) -> None:
         """Look for new files from now on."""
-        self._interval_s = interval_s
+        self._stop.clear()
+        self._thread = threading.Thread(
+            target=self._watch, args=(interval_s,), name="snapshots", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:
         """Stop looking for new files."""
         self._stop.set()
-        if self._thread.ident:
+        if self._thread:
             self._thread.join()
 
     def workspace(self, corpora: Sequence[str], method: str = DEFAULT_METHOD) -> PinnedWorkspace:
@@ -139,12 +142,14 @@ class Snapshots:
 
     def _pinned(self, files: Mapping[str, Files]) -> PinnedWorkspace:
         home = self._home
-        return PinnedWorkspace(
-            home.home, PinnedStore(home.store, files), home.models, kept=home.kept
-        )
+        store = PinnedStore(home.store, files)
+        pinned = PinnedWorkspace(home.home, store, home.models, kept=home.kept)
+        for corpus in files:
+            pinned.sections(corpus)  # read now
+        return pinned
 
-    def _watch(self) -> None:
-        while not self._stop.wait(self._interval_s):
+    def _watch(self, interval_s: float) -> None:
+        while not self._stop.wait(interval_s):
             for corpus in list(self._corpora):
                 try:
                     self.refresh(corpus)

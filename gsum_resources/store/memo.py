@@ -60,8 +60,8 @@ class Memo:
         """Store `items`; they are on disk when this returns, unless the store writes behind."""
         with self._lock:
             self._recent.add(items)
-        if self._store.writes_behind:
-            self._store.writes_behind.submit(self._write, dict(items))
+        if writing := self._store.writes_behind:
+            writing.submit(self._write, dict(items))
         else:
             self._write(items)
 

@@ -1,0 +1,151 @@
+"""Latency and throughput of `gsum serve` over HTTP, on a home that has indexes.
+
+    GSUM_HOME=… python -m benchmarks.serve CORPUS --methods bm25,evidence
+
+A process of its own serves the home. Each question differs from all others, so that no stored reply
+answers it; `--warm` of them are asked before the measurement, in which sentences of passages get
+the vectors that later questions use again.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import psutil
+
+_ABOUT = ("budget", "design", "schedule", "people", "costs", "problem", "plan", "team", "price")
+_FORMS = (
+    "What was said about the {0} and the {1}?",
+    "Who decided on the {0}, and why?",
+    "How did the {0} change after the {1}?",
+    "Why was the {0} discussed?",
+    "When was the {1} of the {0} settled?",
+)
+
+
+def questions(seed: str) -> Iterator[str]:
+    """Yield distinct questions."""
+    for i in range(1_000_000):
+        words = _ABOUT[i % 9], _ABOUT[(i // 9 + i + 1) % 9]
+        yield f"{_FORMS[i % 5].format(*words)} ({seed} {i})"
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, psutil.Process, float]]:
+    """Yield the address of a service, its process, and when it was started."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "gsum_assets.cli.main", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            match = re.search(r"http://\S+", process.stdout.readline())
+            if match is None:
+                raise SystemExit("the service did not start")
+            yield match[0], psutil.Process(process.pid), started
+        finally:
+            process.terminate()
+
+
+class Client:
+    """One connection that is kept."""
+
+    def __init__(self, address: str, corpus: str) -> None:
+        place = urlsplit(address)
+        self._connection = HTTPConnection(place.hostname or "", place.port, timeout=120)
+        self._corpus = corpus
+
+    def ask(self, method: str, question: str) -> float:
+        """Return the seconds until an answer has arrived."""
+        body = json.dumps({"corpus": self._corpus, "question": question, "method": method})
+        began = time.perf_counter()
+        self._connection.request("POST", "/api/ask", body, {"Content-Type": "application/json"})
+        reply = self._connection.getresponse()
+        content = reply.read()
+        seconds = time.perf_counter() - began
+        if reply.status != 200:
+            raise RuntimeError(f"{method}: {reply.status} {content[:300]!r}")
+        return seconds
+
+
+def shown(seconds: Sequence[float]) -> str:
+    """Return median, 99th percentile and largest, in milliseconds."""
+    ordered = sorted(seconds)
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    median = statistics.median(ordered)
+    return f"median {median * 1e3:.0f} ms, p99 {p99 * 1e3:.0f} ms, most {ordered[-1] * 1e3:.0f} ms"
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """Return the seconds of CPU that a process has used."""
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+def many(address: str, corpus: str, method: str, n_clients: int, for_s: float) -> str:
+    """Return what clients that ask at the same time experience."""
+    until, errors = time.monotonic() + for_s, []
+    lock, asked = threading.Lock(), questions(f"many {os.getpid()}")
+
+    def run(_: int) -> list[float]:
+        client, times = Client(address, corpus), []
+        while time.monotonic() < until:
+            with lock:
+                question = next(asked)
+            try:
+                times.append(client.ask(method, question))
+            except (OSError, RuntimeError) as error:
+                errors.append(error)
+                client = Client(address, corpus)
+        return times
+
+    with ThreadPoolExecutor(n_clients) as pool:
+        times = [t for of_client in pool.map(run, range(n_clients)) for t in of_client]
+    rate = len(times) / for_s
+    return f"{len(times)} answers, {len(errors)} errors, {rate:.1f} a second; {shown(times)}"
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus")
+    parser.add_argument("--methods", default="bm25")
+    parser.add_argument("--warm", type=int, default=60, help="questions before the measurement")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60, help="of many clients; 0: none")
+    arguments = parser.parse_args()
+    methods = arguments.methods.split(",")
+    with served() as (address, process, started):
+        client, asked = Client(address, arguments.corpus), questions(f"one {os.getpid()}")
+        client.ask(methods[0], next(asked))
+        print(f"start to first answer: {time.perf_counter() - started:.2f} s")
+        for method in methods:
+            first = [client.ask(method, next(asked)) for _ in range(arguments.warm)]
+            before = cpu_s(process)
+            times = [client.ask(method, next(asked)) for _ in range(arguments.questions)]
+            each = (cpu_s(process) - before) / len(times) * 1e3
+            print(f"{method:16} first {arguments.warm}: {shown(first)}", flush=True)
+            print(f"{'':16} then {arguments.questions}: {shown(times)}; CPU {each:.0f} ms each")
+        if arguments.seconds:
+            told = many(address, arguments.corpus, methods[0], arguments.clients, arguments.seconds)
+            print(f"{arguments.clients} clients, {methods[0]}, {arguments.seconds:.0f} s: {told}")
+        memory = process.memory_info().rss / 2**20
+        print(f"memory of the service: {memory:.0f} MiB")
+        with urllib.request.urlopen(f"{address}/health", timeout=10) as reply:
+            assert reply.status == 200
+
+
+if __name__ == "__main__":
+    main()
