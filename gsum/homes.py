@@ -253,7 +253,7 @@ class Home:
         self,
         corpus: str | Sequence[str],
         question: str,
-        method: str = DEFAULT_METHOD,
+        method: str = "",
         document_id: str | None = None,
         explain: bool = False,
         where: str = "",
@@ -263,7 +263,8 @@ class Home:
         Parameters
         ----------
         corpus : its name; or several names: the best passages of all of them are read.
-        method : that finds the passages.
+        method : that finds the passages; "": the first of `evidence`, `passage_walk` and `hybrid`
+            that is indexed.
         document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about.
         where : condition in SQL on the documents that are asked, over their columns and metadata:

@@ -409,13 +409,17 @@ def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
 
 def methods_ready(workspace: Workspace, corpus: str) -> list[str]:
     """Return the methods that can answer a question: all tables that they read have a file."""
+    names = (name for family in FAMILIES for name in family.methods)
+    return [name for name in names if is_ready(workspace, corpus, name)]
+
+
+def is_ready(workspace: Workspace, corpus: str, method: str) -> bool:
+    """Return whether a method can answer a question: all tables that it reads have a file."""
+    family = METHODS.family_of(method)
+    if _missing(workspace, corpus, family, method):
+        return False
     question = pa.Table.from_pylist([_as_query(_QUERY_ID, "", None)], TABLES["queries"].schema)
-    return [
-        name
-        for family in FAMILIES
-        for name in family.methods
-        if not _missing(workspace, corpus, family, name) and _supports(family, name, question)
-    ]
+    return _supports(family, method, question)
 
 
 def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:

@@ -9,6 +9,7 @@ from gsum_assets.answering.ask import (
     ask,
     require_method,
 )
+from gsum_assets.answering.choose import chosen_method
 from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
 from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace
@@ -16,7 +17,6 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.prompts import prompts_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.follow_up import Turn, completed, rewritten
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.retrieval.words import Words
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.llm.ledger import Ledger
@@ -29,29 +29,36 @@ class Conversation:
     Attributes
     ----------
     corpora : at least one; settings and prompts are those of the first.
-    method, document, explain, where : as in `ask`; they may be changed between two questions.
+    method : as in `ask`; "": chosen for each question, see `choose.py`.
+    document, explain, where : as in `ask`; they may be changed between two questions.
     turns : the questions so far, as they were understood, and their answers.
     """
 
     workspace: Workspace
     corpora: Sequence[str]
-    method: str = DEFAULT_METHOD
+    method: str = ""
     document: str | None = None
     explain: bool = False
     where: str = ""
     turns: list[Turn] = field(default_factory=list)
 
+    @property
+    def asked_by(self) -> str:
+        """The method, or the one that is chosen for the next question."""
+        return self.method or self._chosen()
+
     def use_method(self, method: str) -> None:
-        """Find passages by another method from now on.
+        """Find passages by another method from now on; "": by the one that is chosen.
 
         Raises
         ------
         CorpusError
             If there is no such method, or a table that it reads is missing.
         """
-        families = [require_method(self.workspace, corpus, method) for corpus in self.corpora]
+        name = method or self._chosen()
+        families = [require_method(self.workspace, corpus, name) for corpus in self.corpora]
         if self.where:
-            require_filter(families[0], method)
+            require_filter(families[0], name)
         self.method = method
 
     def use_where(self, condition: str) -> int:
@@ -67,8 +74,8 @@ class Conversation:
             If the method cannot be restricted to some documents, or the condition is wrong.
         """
         if condition:
-            family = require_method(self.workspace, self.corpora[0], self.method)
-            require_filter(family, self.method)
+            family = require_method(self.workspace, self.corpora[0], self.asked_by)
+            require_filter(family, self.asked_by)
         n_documents = 0
         for corpus in self.corpora:
             documents = self.workspace.rows("documents", corpus)
@@ -105,6 +112,9 @@ class Conversation:
         is_changed = understood != question
         return replace(answer, question=question, understood=understood if is_changed else "")
 
+    def _chosen(self) -> str:
+        return chosen_method(self.workspace, self.corpora, self.document is not None)
+
     def _require_one_corpus(self) -> None:
         if len(self.corpora) > 1:
             raise CorpusError("a document is asked in one corpus; name that corpus alone")
@@ -112,13 +122,13 @@ class Conversation:
     def _answered(self, question: str) -> Answer:
         if len(self.corpora) == 1:
             (corpus,) = self.corpora
-            asked = self.method, self.document, self.explain, self.where
+            asked = self.asked_by, self.document, self.explain, self.where
             return ask(self.workspace, corpus, question, *asked)
         if self.document is not None:
             self._require_one_corpus()
         if self.explain:
             raise CorpusError("an explanation is of one corpus; ask one, or leave --explain out")
-        return ask_several(self.workspace, self.corpora, question, self.method, self.where)
+        return ask_several(self.workspace, self.corpora, question, self.asked_by, self.where)
 
     def _understood(self, question: str) -> str:
         models, text, corpus = self.workspace.models, "", self.corpora[0]

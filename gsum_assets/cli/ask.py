@@ -13,7 +13,11 @@ from gsum_resources.settings.home import Home
 @click.command()
 @click.argument("corpus")
 @click.argument("question", required=False)
-@click.option("--method", help="Method that finds the passages.  [default: hybrid]")
+@click.option(
+    "--method",
+    help="Method that finds the passages.  [default: the first of passage_walk, evidence and "
+    "hybrid that is indexed; evidence first with --document]",
+)
 @click.option("--document", help="Ask one document of the corpus, by its title or id.")
 @click.option(
     "--where",
@@ -57,7 +61,6 @@ def ask(
         from gsum_assets.answering.workspace import open_workspace
         from gsum_assets.cli.preview import Preview
         from gsum_assets.cli.prompt import Prompt, piped_lines, typed_lines
-        from gsum_assets.retrieval.methods import DEFAULT_METHOD
 
         home = Home.from_environment()
         preview = None
@@ -66,7 +69,7 @@ def ask(
         # without torch and Dagster where possible
         workspace = open_workspace(home, quick=True, on_words=preview)
         conversation = Conversation(workspace, listed(corpus) or [corpus], explain=explain)
-        conversation.use_method(method or DEFAULT_METHOD)
+        conversation.use_method(method or "")
         conversation.use_document(document or "")
         if where:
             conversation.use_where(where)
@@ -89,7 +92,7 @@ def ask(
         return
     prompt, is_typed = Prompt(conversation, show, as_json), sys.stdin.isatty()
     if is_typed:
-        about = f"{corpus}, by {conversation.method}; /help lists commands, Ctrl-D ends"
+        about = f"{corpus}, by {conversation.asked_by}; /help lists commands, Ctrl-D ends"
         click.echo(about, err=as_json)
     for line in typed_lines(f"{corpus}> ", home.root / "history") if is_typed else piped_lines():
         if not (is_typed or as_json) and line.strip():

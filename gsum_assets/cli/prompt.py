@@ -76,7 +76,7 @@ class Prompt:
         if name == "/method":
             if value:
                 conversation.use_method(value)
-            return f"method: {conversation.method}"
+            return f"method: {conversation.asked_by}"
         if name == "/document":
             conversation.use_document(value)
             return f"document: {conversation.document or 'all'}"

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
-from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.rank import PassageSearch, Tables
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.views import VIEWS
@@ -20,9 +20,8 @@ _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
 def _rank(inputs: Inputs) -> pa.Table:
     walks = inputs.method == PASSAGE_WALK
     # only the tables that a method uses, so that it depends on no other settings
-    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
-        inputs.method, ["retrieval"]
-    )
+    follows_paths = METHODS[inputs.method].follows == "paths"
+    names = ["walk"] if walks else ["retrieval", *["promptrank"] * follows_paths]
     language = inputs.settings("language")
     settings = LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
     # where k is unused, reading its setting would make this step depend on it

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
@@ -107,7 +107,7 @@ class PassageSearch:
         if self._method == PASSAGE_WALK:
             trust = self._trusted("node", name), self._trusted("document", name)
             return PassageWalk(first, graphs, trust, settings.walk)
-        if self._method == PROMPTRANK:
+        if METHODS[self._method].follows == "paths":
             share, chosen = settings.retrieval.initial_share, settings.promptrank
             n_first = n_starts(chosen.n_first, share, self._k)
             return PromptRank(scope, first, graphs, self._reader, share, chosen, n_first)

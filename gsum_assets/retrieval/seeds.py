@@ -2,14 +2,18 @@
 
 BM25 counts words and pairs of words; capitalized words of a question count twice, since names
 distinguish topics better than other words. A chunk that has a phrase of the question word for word,
-such as a title, scores higher, the more the rarer the phrase is: titles of common words ("In the
-Garden") are found by nothing else. The score of a document is that of its best chunk.
+quoted or in capitals there, scores higher, the more the rarer it is: titles of common words
+("In the Garden") are found by nothing else. The score of a document is that of its best chunk.
 
 On the 250 questions of ODSum-Story's train stories P/R at 10 of a walk rose by the names from
 77.2/85.2 to 78.4/86.6, and from 51.8/57.0 to 52.9/58.1 with titles masked; three times gave
 78.6/86.9 and 53.3/58.5 (graph and seeds of an earlier form). Weights of document, chunk and vector
 of 0.6/0/0.4, 0.4/0.2/0.4, 0.5/0.1/0.4 and thirds gave 76.2, 76.1, 76.2 and 75.8 of P at 10, and
 52.2, 52.5, 52.4 and 52.4 with titles masked, hardly a difference.
+
+On these questions P at 3 and R at 10 rose by quoted phrases from 92.4 and 84.4 to 94.8 and 86.5. Of
+314 questions about meetings of ODSum none changed; words that begin with capitals ("Project
+Manager") as phrases cost these 4.8 of P at 1 and are left out.
 """
 
 import re
@@ -30,12 +34,12 @@ _PHRASE_WEIGHT = 0.4
 _SEARCHED = 300  # best chunks that are searched for phrases
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = r"[\W_]+"
-_NAME = r"[A-Z][\w'’]+"
+_CAPITALS = r"[A-Z][A-Z'’]+"
 _PHRASES = (
     re.compile(r"[\"“‘]([^\"“”‘’]{3,80})[\"”’]"),
-    re.compile(rf"\b({_NAME}(?:[ ,-]+(?:{_NAME}|[a-z]{{1,4}}(?=[ ,-]+{_NAME})))+)"),
+    re.compile(rf"\b({_CAPITALS}(?:[ ,-]+(?:{_CAPITALS}|A|I))+)"),
 )
-"""A quotation; capitalized words, between which short words may stand."""
+"""A quotation; words in capital letters."""
 
 
 def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
@@ -109,12 +113,7 @@ def names(text: str) -> Sequence[str]:
 
 
 def phrases(text: str) -> list[tuple[str, ...]]:
-    """Return the words of quotations and of capitalized words in a row, at least two words each.
-
-    The first word of the text does not count as capitalized.
-    """
-    found = [
-        match for pattern in _PHRASES for match in pattern.findall(text[:1].lower() + text[1:])
-    ]
+    """Return the words of quotations and of words in capital letters, at least two words each."""
+    found = [phrase for pattern in _PHRASES for phrase in pattern.findall(text)]
     split = [tuple(_WORD.findall(phrase)) for phrase in found]
     return list(dict.fromkeys(words for words in split if len(words) > 1))

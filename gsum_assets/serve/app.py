@@ -70,7 +70,7 @@ def new_app(
         *ask_api.ROUTES,
         *documents_api.ROUTES,
         *graphs_api.ROUTES,
-        Route("/mcp", mcp),
+        Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
         *openai_api.ROUTES,
         *openapi.ROUTES,
         Mount("/", StaticFiles(directory=_PAGE, html=True)),

@@ -16,7 +16,6 @@ from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.errors import error_of
 from gsum_assets.serve.requests import with_body
 from gsum_assets.serve.service import Service, service_of
@@ -82,7 +81,8 @@ def _require(service: Service, request: Request, body: AskBody) -> None:
 
 
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
-    with service.snapshot(body.corpora, body.method or DEFAULT_METHOD) as workspace:
+    method = service.method_of(body.corpora, body.method, body.document)
+    with service.snapshot(body.corpora, method) as workspace:
         return answer_object(workspace, answered(workspace, body))
 
 
@@ -107,7 +107,7 @@ def answered(workspace: Workspace, body: AskBody) -> Answer:
     """Return the answer to a question as the last one of its conversation."""
     turns = [Turn(turn.question, turn.answer) for turn in body.history]
     conversation = Conversation(workspace, body.corpora, explain=body.explain, turns=turns)
-    conversation.use_method(body.method or DEFAULT_METHOD)
+    conversation.use_method(body.method or "")
     conversation.use_document(body.document or "")
     if body.where:
         conversation.use_where(body.where)
@@ -192,14 +192,14 @@ def _spans(
 def _search(request: Request, body: SearchBody) -> JSONResponse:
     service = service_of(request)
     service.require(request, body.corpus)
-    with service.snapshot(body.corpus, body.method or DEFAULT_METHOD) as workspace:
-        return JSONResponse({"passages": found_passages(workspace, body)})
+    method = service.method_of([body.corpus], body.method, body.document)
+    with service.snapshot(body.corpus, method) as workspace:
+        return JSONResponse({"passages": found_passages(workspace, body, method)})
 
 
-def found_passages(workspace: Workspace, body: SearchBody) -> list[dict[str, Any]]:
+def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[dict[str, Any]]:
     """Return the passages that a method finds for a query, best first."""
     require_question(body.query)
-    method = body.method or DEFAULT_METHOD
     inputs, _ = inputs_of(workspace, body.corpus, method)
     found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
     rows = found.passages[: body.k]

@@ -1,6 +1,5 @@
 """`/api/corpora`: which corpora may be asked, by which methods, and how they are."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -8,9 +7,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.ask import methods_ready
+from gsum_assets.answering.choose import chosen_method
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.service import Service, service_of
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.appended import read_appended
@@ -25,11 +24,6 @@ def _corpora(request: Request) -> JSONResponse:
     return JSONResponse({"corpora": states, "ui_url": service.home.settings().dagster.ui_url})
 
 
-def default_method(methods: Sequence[str]) -> str | None:
-    """Return the method of a corpus whose question names none; None without any."""
-    return DEFAULT_METHOD if DEFAULT_METHOD in methods else next(iter(methods), None)
-
-
 def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
     """Return how a corpus is, as plain values.
 
@@ -41,6 +35,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
     with service.snapshot(corpus) as workspace:
         counts = workspace.store.counts([TABLES["documents"], TABLES["chunks"]], corpus)
         methods = methods_ready(workspace, corpus)
+        method = chosen_method(workspace, [corpus]) if methods else None
         rejected = workspace.rows("rejected_documents", corpus).get()
     files = [file.provenance for of in state.files.values() for file in of.values()]
     rejected = rejected.filter(pc.invert(rejected["is_other_type"]))
@@ -63,7 +58,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
         "n_documents": counts["documents"],
         "n_chunks": counts["chunks"],
         "methods": methods,
-        "default_method": default_method(methods),
+        "default_method": method,
         "state": condition or ("failed" if failed else "current"),
         "behind": behind,
         "indexed_at": max((file.time for file in files), default=None),

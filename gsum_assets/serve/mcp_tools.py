@@ -9,13 +9,13 @@ from typing import Any
 from starlette.requests import Request
 
 from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
 from gsum_assets.serve.corpora_api import corpus_state
 from gsum_assets.serve.documents_api import passage_in
 from gsum_assets.serve.errors import RequestError
-from gsum_assets.serve.graph_index import GRAPHS, row_of, stored_graphs
+from gsum_assets.serve.graph_index import GRAPHS, method_of, row_of, stored_graphs
 from gsum_assets.serve.graphs import holding, neighbours, search
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox
@@ -40,28 +40,34 @@ class Tools:
     request: Request | None = None
 
     def list_corpora(self) -> str:
-        """Return the corpora as JSON: their methods, graphs, sizes and states."""
+        """Return the corpora: their methods, graphs, sizes and states."""
         states = []
         for corpus in self._corpora():
             with self.service.snapshot(corpus) as workspace:
                 graphs = [graph["graph"] for graph in stored_graphs(workspace, corpus)]
                 states.append({**corpus_state(self.service, corpus), "graphs": graphs})
-        return _json(states)
+        return quotation("The corpora that may be asked.", {"corpora": states})
 
     def ask(
         self, question: str, corpus: str | None, method: str | None, document: str | None
     ) -> str:
         """Return the answer to a question, with its sources."""
         corpus = self._corpus(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = AskBody(corpus=corpus, question=question, method=method, document=document)
-        with self.service.snapshot(corpus, method or DEFAULT_METHOD) as workspace:
-            answer = answer_object(workspace, answered(workspace, body))
-        shown = {name: answer[name] for name in ("corpus", "method", "is_refusal", "text")}
-        sources = [_with_id(source, _OF_SOURCE) for source in answer["sources"]]
+        with self.service.snapshot(corpus, method) as workspace:
+            answer = answered(workspace, body)
+            sources = answer_object(workspace, answer)["sources"]
         return quotation(
             "An answer that was written from documents. The numbers in brackets are those of its "
             "sources, to be cited.",
-            {**shown, "sources": sources},
+            {
+                "corpus": corpus,
+                "method": method,
+                "is_refusal": answer.is_refusal,
+                "text": with_numbers(answer.lines) if answer.lines else answer.text,
+                "sources": [_with_id(source, _OF_SOURCE) for source in sources],
+            },
         )
 
     def search(
@@ -69,9 +75,10 @@ class Tools:
     ) -> str:
         """Return the passages that a method finds for a query."""
         corpus = self._corpus(corpus)
+        method = method or self.service.method_of([corpus], None, document)
         body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document)
-        with self.service.snapshot(corpus, method or DEFAULT_METHOD) as workspace:
-            rows = found_passages(workspace, body)
+        with self.service.snapshot(corpus, method) as workspace:
+            rows = found_passages(workspace, body, method)
         passages = [_with_id(row, _OF_PASSAGE) for row in rows]
         return quotation("Passages, best first.", {"corpus": corpus, "passages": passages})
 
@@ -84,10 +91,13 @@ class Tools:
                 passage_in(workspace, corpus, passage_id, around),
             )
 
-    def neighbours(self, node: str, corpus: str | None, graph: str, depth: int, k: int) -> str:
+    def neighbours(
+        self, node: str, corpus: str | None, graph: str | None, depth: int, k: int
+    ) -> str:
         """Return a node of a graph, by its id or words of its label, and the nodes around it."""
         corpus = self._corpus(corpus)
-        with self.service.snapshot(corpus) as workspace:
+        graph = graph or self._graph_of(corpus)
+        with self.service.snapshot(corpus, method_of(graph)) as workspace:
             whole = GRAPHS.get(workspace, corpus, graph)
             matches = holding(whole, node) or search(whole, node, _OTHERS + 1)
             if not matches:
@@ -117,7 +127,13 @@ class Tools:
         rows = self.sandbox.run(query, self._corpora())
         n = f"the first {len(rows.rows)}" if rows.is_truncated else f"all {len(rows.rows)}"
         types = dict(zip(rows.columns, rows.types, strict=True))
-        return quotation(f"Rows, {n}.", {"columns": types, "rows": rows.rows})
+        return quotation(f"Rows, {n}.", {"columns": types, "rows": list(rows.rows)})
+
+    def _graph_of(self, corpus: str) -> str:
+        with self.service.snapshot(corpus) as workspace:
+            if stored := stored_graphs(workspace, corpus):
+                return stored[0]["graph"]
+        raise CorpusError(f"corpus '{corpus}' has no graph yet; run `gsum run {corpus}` first")
 
     def _corpora(self) -> list[str]:
         if self.request is not None:
@@ -157,5 +173,17 @@ def _with_id(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {"passage_id": row["node_id"], **values} if is_passage else values
 
 
-def _json(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, indent=1, default=str)
+def _json(content: Mapping[str, Any]) -> str:
+    """Return a table of values as JSON, with a line for each value, and for each item of a list."""
+    lines = []
+    for key, value in content.items():
+        items = [json.dumps(item, ensure_ascii=False, default=str) for item in _items(value)]
+        text = ",\n".join(items)
+        lines.append(
+            f"{json.dumps(key)}: " + (f"[\n{text}\n]" if isinstance(value, list) else text)
+        )
+    return "{" + ",\n".join(lines) + "}"
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.ask import Answer, methods_ready
+from gsum_assets.answering.choose import chosen_method
 from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
-from gsum_assets.serve.corpora_api import default_method
 from gsum_assets.serve.errors import RequestError, error_of
 from gsum_assets.serve.requests import with_body
 from gsum_assets.serve.service import Service, service_of
@@ -115,13 +115,13 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
     service.require(request, corpus)
     with service.snapshot(corpus) as workspace:
         methods = methods_ready(workspace, corpus)
-    chosen = method or default_method(methods)
+        chosen = method or chosen_method(workspace, [corpus])
     if chosen not in methods:
         known = ", ".join(methods) or f"none; run `gsum run {corpus}` first"
         raise RequestError(
             404, "model_not_found", f"model '{name:.120}': methods of '{corpus}': {known}"
         )
-    return corpus, chosen or DEFAULT_METHOD
+    return corpus, chosen
 
 
 def _prepared(request: Request, body: ChatBody) -> AskBody:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from starlette.requests import Request
 
+from gsum_assets.answering.choose import chosen_method
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -76,6 +77,13 @@ class Service:
         """
         named = [corpora] if isinstance(corpora, str) else corpora
         yield self.snapshots.workspace(named, method)
+
+    def method_of(
+        self, corpora: Sequence[str], method: str | None, document: str | None = None
+    ) -> str:
+        """Return the method, or the one that is chosen for a question."""
+        workspace = self.snapshots.workspace(corpora)
+        return method or chosen_method(workspace, corpora, document is not None)
 
     def corpora(self, request: Request) -> list[str]:
         """Return the names of the corpora that a request may ask, in order."""

@@ -9,10 +9,11 @@ import logging
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -24,7 +25,6 @@ from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 2  # queries; more wait, within their time
 _GRACE_S = 10.0  # to start the process, and to end a query by itself
 
 
@@ -40,7 +40,7 @@ class SqlLimits:
     ----------
     rows : returned rows.
     characters : of the returned rows as JSON.
-    seconds : time to wait and to run.
+    seconds : time to run.
     memory_mib : memory of DuckDB, MiB.
     """
 
@@ -68,7 +68,7 @@ class SqlSandbox:
         self._limits = limits or SqlLimits()
         self._folder = tempfile.TemporaryDirectory(prefix="gsum-sql-")
         self._catalogues: dict[frozenset[str] | None, tuple[set[str], Path]] = {}
-        self._lock, self._slots = Lock(), BoundedSemaphore(_AT_ONCE)
+        self._lock = Lock()
 
     def run(self, query: str, corpora: Collection[str] | None = None) -> SqlRows:
         """Return the rows of a SELECT over the tables of some corpora; None: all.
@@ -78,16 +78,7 @@ class SqlSandbox:
         SqlError
             If it is no single SELECT, fails, reads what is not a table, or exceeds a limit.
         """
-        limits = self._limits
-        if not self._slots.acquire(timeout=limits.seconds):
-            raise SqlError(
-                f"SQL: {_AT_ONCE} other queries were running for {limits.seconds:g} seconds; "
-                "repeat the query later"
-            )
-        try:
-            reply = _in_child(self.job(query, corpora), limits)
-        finally:
-            self._slots.release()
+        reply = _in_child(self.job(query, corpora), self._limits)
         if error := reply.get("error"):
             raise SqlError(f"SQL: {error}")
         return SqlRows(**reply)
@@ -113,8 +104,7 @@ class SqlSandbox:
             known = self._catalogues.get(key)
             if known and known[0] == tables:
                 return known[1]
-            path = Path(self._folder.name) / f"{len(self._catalogues)}-{len(tables)}.duckdb"
-            path.unlink(missing_ok=True)
+            path = Path(self._folder.name) / f"{uuid.uuid4().hex}.duckdb"
             with duckdb.connect(str(path)) as connection:
                 connection.begin()  # else each view is synced to disk
                 define_views(connection, files, TABLES.values(), views())

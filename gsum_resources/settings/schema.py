@@ -22,7 +22,7 @@ SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
 # read by `home.py`, and by the benchmarks, which start `gsum run`
 _OTHER_VARIABLES = frozenset(
-    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_CORPORA", "GSUM_SETTINGS"}
+    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_CORPORA", "GSUM_SETTINGS", "GSUM_SERVE_TOKEN"}
     | {"GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
 _MAY_BE_EMPTY = "api_key_env"  # the key whose empty value has a meaning

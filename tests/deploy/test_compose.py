@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from gsum_assets.cli.main import main
+from gsum_resources.settings.schema import load_settings
 from tests.servers.transformers_serve import free_port, wait_for
 from tests.ui.served import eventually
 
@@ -83,6 +84,13 @@ def test_the_service_does_not_start_without_a_token() -> None:
         expanded(token, {})
     assert expanded(token, {"GSUM_SERVE_TOKEN": TOKEN}) == TOKEN
     assert expanded("${A:-x}/${B:-}", {}) == "x/"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_settings_know_the_variables(service: str, tmp_path: Path) -> None:
+    given = {"GSUM_SERVE_TOKEN": TOKEN}
+    environment = SERVICES[service]["environment"].items()
+    load_settings(tmp_path / "gsum.toml", {name: expanded(v, given) for name, v in environment})
 
 
 def test_what_is_copied_exists_and_is_not_ignored() -> None:

@@ -54,14 +54,13 @@ def test_document_words_chunk_words_and_vectors_add_up():
     )
 
 
-def test_phrases_are_quotations_and_capitalized_words_in_a_row():
+def test_phrases_are_quotations_and_words_in_capitals():
     assert phrases("What is the plot of IN THE GARDEN?") == [("IN", "THE", "GARDEN")]
-    assert phrases('What is told in "the second key" by Ann Lee?') == [
+    assert phrases('What is told in "the second key" of ALL I HAVE?') == [
         ("the", "second", "key"),
-        ("Ann", "Lee"),
+        ("ALL", "I", "HAVE"),
     ]
-    assert phrases("Who sat in the House of Lords?") == [("House", "of", "Lords")]
-    assert phrases("Project Manager spoke, did Ann?") == phrases('a "key"') == phrases("") == []
+    assert phrases("Did the Project Manager like Ann's TV?") == phrases('a "key"') == []
 
 
 def test_phrase_of_common_words_is_found_word_for_word():
@@ -74,5 +73,8 @@ def test_phrase_of_common_words_is_found_word_for_word():
 
 def test_phrase_that_every_chunk_has_adds_nothing():
     here = of_texts("Ann Lee here", "there is Ann Lee", "Ann Lee again")
-    with_phrase = Seeds(here, "en").scores(toy_questions(("did Ann Lee go?", None, 0))).nodes
-    assert with_phrase.max() <= 1
+    named, plain = (
+        Seeds(here, "en").scores(toy_questions((text, None, 0))).nodes
+        for text in ('did "Ann Lee" go?', "did Ann Lee go?")
+    )
+    assert named == pytest.approx(plain)

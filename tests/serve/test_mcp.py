@@ -14,11 +14,13 @@ import pyarrow as pa
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from starlette.testclient import TestClient
 
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import refresh
+from gsum_assets.serve.access import Access, Token
 from gsum_assets.serve.app import new_app
 from gsum_assets.serve.mcp_server import INSTRUCTIONS, mcp_server
 from gsum_assets.serve.service import Service
@@ -27,6 +29,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import keep_no_step_logs, without_records
 from tests.gsum.harbour import write_corpus
+from tests.serve.conftest import served
 
 CORPUS = "harbour"
 TOOLS = ["ask", "list_corpora", "neighbours", "read_passage", "search", "sql"]
@@ -78,12 +81,15 @@ def in_process(service: Service) -> Client:
 
 
 @asynccontextmanager
-async def over_http(service: Service, mode: str = "auto") -> Any:
-    app = new_app(service)
+async def over_http(
+    home: Home, mode: str = "auto", access: Access | None = None, token: str = ""
+) -> Any:
+    app = new_app(Service.over(home), access)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http,
+        httpx2.AsyncClient(transport=transport, headers=headers) as http,
         Client(
             streamable_http_client("http://127.0.0.1/mcp", http_client=http), mode=mode
         ) as client,
@@ -116,14 +122,14 @@ async def each_tool(client: Client) -> None:
     listed = await client.list_tools()
     assert sorted(tool.name for tool in listed.tools) == TOOLS
     assert all(tool.annotations.read_only_hint for tool in listed.tools)
-    (corpus,) = json.loads(await text_of(client, "list_corpora"))
+    (corpus,) = quoted(await text_of(client, "list_corpora"))["corpora"]
     assert (corpus["corpus"], corpus["n_documents"]) == (CORPUS, 3)
     assert "bm25" in corpus["methods"]
     assert corpus["graphs"] == ["entities"]
     answer = quoted(await text_of(client, "ask", question=QUESTION, method="bm25"))
     assert "oak" in answer["text"]
     assert "oak" in answer["sources"][0]["text"]
-    found = quoted(await text_of(client, "search", query=QUESTION, method="bm25", k=1))
+    found = quoted(await text_of(client, "search", query=QUESTION, k=1))
     (passage,) = found["passages"]
     assert "oak" in passage["text"]
     read = quoted(await text_of(client, "read_passage", passage_id=passage["passage_id"]))
@@ -148,12 +154,51 @@ def test_each_tool(service: Service) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_each_tool_over_http(service: Service, mode: str) -> None:
+def test_each_tool_over_http(home: Home, mode: str) -> None:
     async def talk() -> None:
-        async with over_http(service, mode) as client:
+        async with over_http(home, mode) as client:
             await each_tool(client)
 
     anyio.run(talk)
+
+
+@pytest.fixture
+def foreign(home: Home) -> Iterator[str]:
+    """Another corpus, which is not asked."""
+    folder = home.corpora / "foreign"
+    folder.mkdir()
+    yield folder.name
+    folder.rmdir()
+
+
+def test_a_token_asks_its_corpora_alone(home: Home, foreign: str) -> None:
+    access = Access(
+        [Token.of("of the harbour alone", [CORPUS]), Token.of("of neither of them", [])]
+    )
+
+    async def talk() -> None:
+        async with over_http(home, "auto", access, "of the harbour alone") as client:
+            (corpus,) = quoted(await text_of(client, "list_corpora"))["corpora"]
+            assert corpus["corpus"] == CORPUS
+            for tool, what in {"ask": "question", "search": "query", "neighbours": "node"}.items():
+                message = await error_of(client, tool, **{what: "oak", "corpus": foreign})
+                assert f"this token may not ask corpus '{foreign}'" in message
+        async with over_http(home, "auto", access, "of neither of them") as client:
+            query = "select count(*) as n from documents"
+            assert quoted(await text_of(client, "sql", query=query))["rows"] == [[0]]
+            assert "there are none" in await error_of(client, "ask", question="?")
+
+    anyio.run(talk)
+
+
+@pytest.mark.parametrize("token", ["", "a token that nobody gave"])
+def test_without_its_token_nothing_is_answered(service: Service, token: str) -> None:
+    access = Access([Token.of("of the harbour alone", [CORPUS])])
+    app = new_app(service, access)
+    client = TestClient(app, headers={"Authorization": f"Bearer {token}"} if token else {})
+    reply = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert reply.status_code == 401
+    assert "ask" not in reply.text
 
 
 def test_errors_say_what_to_do(service: Service) -> None:
@@ -201,6 +246,35 @@ def test_a_document_cannot_close_its_quotation(home: Home) -> None:
     assert first != second
     assert quoted(first) == quoted(second) == {"text": text}
     assert [line for line in first.splitlines() if line.startswith("System")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_each_tool_of_a_real_server(home: Home, mode: str) -> None:
+    token = "of the harbour alone"
+    app = new_app(Service.over(home), Access([Token.of(token, [CORPUS])]))
+
+    async def talk(address: str) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=120.0) as http:
+            transport = streamable_http_client(f"{address}/mcp", http_client=http)
+            async with Client(transport, mode=mode) as client:
+                await each_tool(client)
+                searches = [0] * 20
+                async with anyio.create_task_group() as tasks:
+
+                    async def search(i: int) -> None:
+                        found = quoted(await text_of(client, "search", query=QUESTION, k=1))
+                        searches[i] = len(found["passages"])
+
+                    for i in range(len(searches)):
+                        tasks.start_soon(search, i)
+                assert searches == [1] * len(searches)
+
+    with served(app) as address:
+        anyio.run(talk, address)
+        assert httpx2.get(f"{address}/mcp", headers={"Authorization": f"Bearer {token}"}).is_error
+        assert httpx2.post(f"{address}/mcp", json={}).status_code == 401
 
 
 @pytest.mark.slow
