@@ -78,16 +78,17 @@ class Graph:
         new[nodes] = np.arange(len(nodes))
         ends = new[self.ends]
         inside = np.flatnonzero((ends >= 0).all(axis=1))
+        rows = nodes.tolist()
         return Graph(
-            [self.ids[i] for i in nodes],
-            [self.labels[i] for i in nodes],
-            [self.kinds[i] for i in nodes],
+            [self.ids[i] for i in rows],
+            [self.labels[i] for i in rows],
+            [self.kinds[i] for i in rows],
             self.groups[nodes],
             self.group_labels,
             ends[inside],
             self.weights[inside],
-            [self.relations[i] for i in inside],
-            None if self.chunks is None else [self.chunks[i] for i in nodes],
+            [self.relations[i] for i in inside.tolist()],
+            None if self.chunks is None else [self.chunks[i] for i in rows],
         )
 
 
@@ -328,7 +329,7 @@ def _words(text: str) -> list[str]:
 
 def _relation(graph: Graph, first: int, second: int) -> str:
     at = np.flatnonzero((np.sort(graph.ends, axis=1) == sorted((first, second))).all(axis=1))
-    return graph.relations[at[np.argmax(graph.weights[at])]]
+    return graph.relations[int(at[np.argmax(graph.weights[at])])]
 
 
 def _ends(
