@@ -78,7 +78,7 @@ class Graph:
         new[nodes] = np.arange(len(nodes))
         ends = new[self.ends]
         inside = np.flatnonzero((ends >= 0).all(axis=1))
-        rows = nodes.tolist()
+        rows: list[int] = nodes.tolist()
         return Graph(
             [self.ids[i] for i in rows],
             [self.labels[i] for i in rows],
@@ -87,7 +87,7 @@ class Graph:
             self.group_labels,
             ends[inside],
             self.weights[inside],
-            [self.relations[i] for i in inside.tolist()],
+            [self.relations[int(i)] for i in inside],
             None if self.chunks is None else [self.chunks[i] for i in rows],
         )
 
