@@ -78,16 +78,17 @@ class Graph:
         new[nodes] = np.arange(len(nodes))
         ends = new[self.ends]
         inside = np.flatnonzero((ends >= 0).all(axis=1))
+        rows: list[int] = nodes.tolist()
         return Graph(
-            [self.ids[i] for i in nodes],
-            [self.labels[i] for i in nodes],
-            [self.kinds[i] for i in nodes],
+            [self.ids[i] for i in rows],
+            [self.labels[i] for i in rows],
+            [self.kinds[i] for i in rows],
             self.groups[nodes],
             self.group_labels,
             ends[inside],
             self.weights[inside],
-            [self.relations[i] for i in inside],
-            None if self.chunks is None else [self.chunks[i] for i in nodes],
+            [self.relations[int(i)] for i in inside],
+            None if self.chunks is None else [self.chunks[i] for i in rows],
         )
 
 
@@ -328,7 +329,7 @@ def _words(text: str) -> list[str]:
 
 def _relation(graph: Graph, first: int, second: int) -> str:
     at = np.flatnonzero((np.sort(graph.ends, axis=1) == sorted((first, second))).all(axis=1))
-    return graph.relations[at[np.argmax(graph.weights[at])]]
+    return graph.relations[int(at[np.argmax(graph.weights[at])])]
 
 
 def _ends(
@@ -373,5 +374,5 @@ def _colour(group: int, label: str) -> str:
 def _beginnings(texts: pa.ChunkedArray) -> list[str]:
     """Return the first characters of texts, in one line."""
     begun = pc.utf8_slice_codeunits(texts, 0, _LABEL + 1).to_pylist()
-    lines = (" ".join(text.split()) for text in begun)
+    lines = (" ".join(text.split()) + "…" * (len(text) > _LABEL) for text in begun)
     return [line if len(line) <= _LABEL else f"{line[: _LABEL - 1]}…" for line in lines]

@@ -59,6 +59,7 @@ def test_records() -> None:
     ]
     assert graph.labels[0] == "The boat left."
     assert len(graph.labels[1]) == 90
+    assert graph.labels[1].endswith("x…")
 
 
 def test_passages_are_joined_once_with_the_weight_of_both_directions() -> None:

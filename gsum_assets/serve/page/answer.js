@@ -82,7 +82,7 @@ function address(source, key, sentence = "") {
 function sentenceIn(source, sentence) {
   const points = [...source.text];
   for (const text of [sentence, sentence.split(": ").slice(1).join(": ")]) {
-    const at = text ? source.text.indexOf(text.trim()) : -1;
+    const at = text ? source.text.toLowerCase().indexOf(text.trim().toLowerCase()) : -1;
     if (at >= 0) {
       const start = [...source.text.slice(0, at)].length; // offsets are in code points
       return [[start, Math.min(points.length, start + [...text.trim()].length)]];

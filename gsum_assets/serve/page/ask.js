@@ -51,7 +51,7 @@ function questionForm(of, submit) {
 }
 
 export const methodOptions = (of, chosen = "") =>
-  options([["", `Automatic (${of.default_method})`], ...of.methods.map((name) => [name, name])], chosen);
+  options([["", of.default_method ? `Automatic (${of.default_method})` : "Automatic"], ...of.methods.map((name) => [name, name])], chosen);
 
 /** Return an input for the title of a document; `value()` is its id, "" for all documents. */
 function documentInput(of, chosen) {

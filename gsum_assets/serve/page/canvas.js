@@ -69,7 +69,7 @@ export async function draw(container, data, on) {
       if (!view.isShown(node)) return { ...node, hidden: true };
       if (!isFocused()) return node;
       if (id === view.chosen || view.way.includes(id)) return { ...node, size: Math.max(node.size, 7), zIndex: 2, forceLabel: true };
-      return isOn(id) ? { ...node, zIndex: 1, forceLabel: view.near.size < 30 } : { ...node, color: paint.faint, label: "", zIndex: 0 };
+      return isOn(id) ? { ...node, zIndex: 1, forceLabel: view.near.size < 30 } : { ...node, color: paint.faint, size: 0.6 * node.size, label: "", zIndex: 0 };
     },
     edgeReducer: (edge, attributes) => {
       if (!isFocused()) return { ...attributes, color: paint.edge };
@@ -120,7 +120,9 @@ export async function draw(container, data, on) {
     look(id) {
       if (!graph.hasNode(id)) return;
       const { x, y } = sigma.getNodeDisplayData(id);
-      moved({ x, y, ratio: Math.min(camera.ratio, nodes.length > 200 ? 0.3 : 0.7) });
+      const around = [...view.near, ...view.way].map((one) => sigma.getNodeDisplayData(one));
+      const extent = Math.max(0, ...around.map((node) => Math.max(Math.abs(node.x - x), Math.abs(node.y - y))));
+      moved({ x, y, ratio: Math.min(1, Math.max(0.12, 2.3 * extent)) });
     },
     neighbors: (id) => (graph.hasNode(id) ? graph.neighbors(id) : []),
     zoom: (factor) => moved({ ratio: Math.min(10, Math.max(0.02, camera.ratio * factor)) }),

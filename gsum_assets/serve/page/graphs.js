@@ -216,11 +216,16 @@ class Explorer {
     if (!query.trim()) return fill(this.found);
     try {
       const { nodes } = await get("graph/search", { ...this.query, q: query, limit: 12 });
-      fill(this.found, nodes.length ? nodes.map((node) => h("li", {}, h("a", { href: this.linkTo(node.id), click: () => fill(this.found) }, node.label, h("span", { class: "note" }, ` ${node.kind}`)))) : h("li", { class: "note" }, "No node has these words."));
+      fill(this.found, nodes.length ? nodes.map((node) => h("li", {}, h("a", { href: this.linkTo(node.id), click: () => this.clearSearch() }, node.label, h("span", { class: "note" }, ` ${node.kind}`)))) : h("li", { class: "note" }, "No node has these words."));
       say(count(nodes.length, "node"));
     } catch (error) {
       fill(this.found, h("li", {}, failure(error)));
     }
+  }
+
+  clearSearch() {
+    fill(this.found);
+    this.element.querySelector(".finder input").value = "";
   }
 
   showTable() {
