@@ -18,6 +18,7 @@ from gsum_assets.serve.access import corpora_of
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_assets.serve.streaming import pass_words_on
+from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
@@ -124,10 +125,26 @@ class Service:
                 return
             try:
                 self.snapshots.state(corpus)
+                self._prepare(corpus)
             except Exception:
                 _LOG.exception("cannot read corpus '%s'", corpus)
         while not self._stop.wait(_EXPORT_S):
             self._export()
+
+    def _prepare(self, corpus: str) -> None:
+        """Embed the sentences that answers are chosen from, as long as there is room in memory."""
+        model = self._models.bare("answers")
+        if not isinstance(model, ExtractiveModel):
+            return
+        passages: dict[str, list[str]] = {}
+        with self.snapshot(corpus) as workspace:
+            chunks = workspace.rows("chunks", corpus).columns(["document_id", "position", "text"])
+        ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+        for row in ordered.select(["document_id", "text"]).to_pylist():
+            passages.setdefault(row["document_id"], []).append(row["text"])
+        for of_document in passages.values():
+            if self._stop.is_set() or not model.prepare(of_document):
+                return
 
     def _export(self) -> None:
         try:

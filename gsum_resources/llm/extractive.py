@@ -96,6 +96,22 @@ class ExtractiveModel:
                 replies.append(reply)
         return replies
 
+    def prepare(self, passages: Sequence[str]) -> bool:
+        """Embed the sentences of passages before they are read for a request.
+
+        Parameters
+        ----------
+        passages : of one document, in order.
+
+        Returns
+        -------
+        Whether there is room for more vectors in memory.
+        """
+        each = [sentence for passage in passages for sentence in read_sentences([passage])]
+        # at the border of two passages a sentence is whole only where both are read
+        self._embed(dict.fromkeys(s.text for s in (*read_sentences(passages), *each)))
+        return len(self._vectors) < self._cache_size
+
     def _complete_batch(self, requests: Sequence[Request]) -> Iterator[Reply]:
         prepared = [self._prepare(request) for request in requests]
         started = time.perf_counter()
