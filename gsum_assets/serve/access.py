@@ -26,6 +26,8 @@ ALL = "*"
 _LEAST = 16  # characters of a token
 _GUARDED = ("/api/", "/v1/", "/mcp")
 _CORPORA = "gsum.corpora"  # key of the corpora of a request in its scope
+CLIENT = "gsum.client"
+"""Key of what identifies the client of a request with a token in its scope."""
 
 
 class AccessError(ValueError):
@@ -197,7 +199,7 @@ class Guard:
                     "this service needs a token that it knows; send `Authorization: Bearer TOKEN`"
                 )
                 return error_response(401, "invalid_token", message)
-            scope[_CORPORA] = token.corpora
+            scope[_CORPORA], scope[CLIENT] = token.corpora, token.digest
             return None
         for name in ("host", "origin"):
             value = headers.get(name, "" if name == "host" else None)

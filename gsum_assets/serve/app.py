@@ -78,7 +78,8 @@ def new_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = limits.threads
+        n_threads = limits.waiting_threads if service.waits else limits.threads
+        anyio.to_thread.current_default_thread_limiter().total_tokens = n_threads
         service.start()
         try:
             async with mcp.lifespan():

@@ -162,7 +162,7 @@ def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
             "origins": [fields(origin, corpus) for origin in source.origins],
         }
 
-    sources = [
+    sources: list[dict[str, Any]] = [
         {"number": number}
         | fields(source, rows.get(source.node_id, {}).get("corpus", answer.corpus))
         for number, source in enumerate(answer.sources, 1)

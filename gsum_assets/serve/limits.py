@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from gsum_assets.serve.access import CLIENT
 from gsum_assets.serve.errors import error_response
 
 _CLIENTS = 10_000  # whose rates are known
@@ -28,7 +29,8 @@ class Limits:
     answering_s : within which a request is answered.
     connections : at once; further ones are closed.
     requests_per_minute : of a token, or of an address where there are none; 0: no limit.
-    threads : requests that are answered at once; others wait.
+    threads, waiting_threads : requests that are answered at once, where answers are computed here
+        and where a server writes them; others wait.
     """
 
     body_bytes: int = 2**20
@@ -38,6 +40,7 @@ class Limits:
     connections: int = 512
     requests_per_minute: int = 0
     threads: int = 8
+    waiting_threads: int = 64
 
 
 class Limited:
@@ -55,7 +58,7 @@ class Limited:
             await self._app(scope, receive, send)
             return
         limits, headers = self._limits, HTTPConnection(scope).headers
-        client = headers.get("authorization") or (scope.get("client") or ("",))[0]
+        client = scope.get(CLIENT) or (scope.get("client") or ("",))[0]
         if wait_s := self._rate.wait_s(hash(client)):
             refused = error_response(
                 429,

@@ -46,6 +46,11 @@ class Service:
         """Return the service of a home, with the models of its `gsum.toml` or those given."""
         return cls(open_workspace(home, models, quick=True, on_words=pass_words_on))
 
+    @property
+    def waits(self) -> bool:
+        """Whether answers are written by a server, for which threads only wait."""
+        return self._models.is_served("answers")
+
     def start(self) -> None:
         """Read the corpora, and look for what runs write, from now on."""
         self._stop.clear()
@@ -112,10 +117,8 @@ class Service:
 
     def _run(self) -> None:
         """Read the model of questions and the corpora, then export calls from time to time."""
-        try:
+        if not self._models.is_served("embedding_model"):
             self._models.embedder.embed_queries(["first"])
-        except Exception:  # a served model may be away; questions report it
-            _LOG.exception("the embedding model is not loaded")
         for corpus in corpora_in(self.home.corpora):
             if self._stop.is_set():
                 return
