@@ -24,7 +24,7 @@ def explained(
         *_path(visited, edges),
         *_read_again(look_ups.to_pylist(), contexts.to_pylist()),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines).lstrip("\n")  # a method has keywords, or begins with its nodes
 
 
 def _nodes(visited: Sequence[dict]) -> Iterator[str]:

@@ -110,6 +110,16 @@ def test_views_and_their_list(sandbox: SqlSandbox) -> None:
     assert [row[0] for row in described][:3] == ["corpus", "bucket", "chunk_id"]
 
 
+def test_tables_of_an_object_store() -> None:
+    store = ParquetStore("memory://sql-sandbox/warehouse")
+    write_chunks(store, "open", "for all to read")
+    write_chunks(store, "closed", SECRET)
+    inside = Inside(SqlSandbox(store, LIMITS))
+    rows = inside.reply("select distinct corpus, text from chunks")["rows"]
+    assert rows == [["open", "for all to read"]]
+    assert inside.reply("select count(*) from provenance")["rows"] == [[1]]
+
+
 def test_values_that_json_lacks_are_texts(sandbox: SqlSandbox) -> None:
     query = "select date '2024-01-02', 'NaN'::float, 1.50::decimal(4, 2), map {'k': [1]}, {'a': 1}"
     assert sandbox.run(query).rows == [["2024-01-02", None, "1.50", {"k": [1]}, {"a": 1}]]
