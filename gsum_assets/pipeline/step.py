@@ -153,8 +153,10 @@ class Inputs:
         ----------
         name : of the value; it includes all settings on which the value depends.
         """
+        if self.kept is None:
+            return make()
         versions = tuple(self.tables[table].version() for table in tables)
-        if self.kept is None or None in versions:
+        if None in versions:
             return make()
         return self.kept.get((self.corpus, name, *tables), versions, make)
 

@@ -166,7 +166,7 @@ function wayOf(found, corpus) {
   if (found.steps.length === 1) return h("p", {}, `It is one of ${start}: the search begins here.`);
   const ids = found.steps.filter((step) => step.degree !== undefined).map((step) => step.id);
   return [
-    h("p", {}, `A shortest way through the graph of ${found.title.toLowerCase()} from ${start}; the method weighs all ways.`),
+    h("p", {}, `A shortest way through the graph of ${found.title.toLowerCase()} from ${start}. It is a way to the passage, not the method's own computation.`),
     h(
       "ol",
       { class: "way" },
