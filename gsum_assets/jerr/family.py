@@ -131,7 +131,8 @@ def _rank(inputs: Inputs) -> pa.Table:
         return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
     is_searched = reads == "graph"
     ranked = chunks_by_nodes(inputs.table("searches")) if is_searched else _relevance(inputs)
-    return rank_by_lines(collection, questions, chunks, *_sized(inputs, "line_chunks"), ranked)
+    (lines,) = _sized(inputs, "line_chunks")
+    return rank_by_lines(collection, questions, chunks, lines, ranked)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:

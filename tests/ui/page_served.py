@@ -68,11 +68,16 @@ def answer(question: str, method: str) -> dict:
     }
     report = {"number": 2, "corpus": "minutes", "document_id": None, "node_id": "report"}
     report |= {"title": "report over several documents", "location": "", "text": "On boats."}
-    report |= {"start": None, "end": None, "marked": [], "origins": []}
+    first = {"document_id": "a", "text": TEXT[:30], "start": 0, "end": 30, "marked": []}
+    second = {"document_id": "a", "text": CHUNK, "start": START, "end": START + 60, "marked": []}
+    origins = [first, second] if "report" in question else []
+    report |= {"start": None, "end": None, "marked": [], "origins": origins}
     sentences = [
         {"text": f"Dov: {SENTENCE}", "numbers": [1], "unsupported": []},
         {"text": f"It is quiet {ATTACK}.", "numbers": [2], "unsupported": [1]},
     ]
+    if origins:
+        sentences[1] = {"text": SENTENCE, "numbers": [2], "unsupported": []}
     ids = ["3", "report"] if method == "gor" else ["3", "4"]
     return {
         "corpus": "minutes",

@@ -105,6 +105,15 @@ def test_report_without_a_document_opens_its_text(page: Any, service: tuple[str,
     page.get_by_text("On boats.", exact=True).last.wait_for()
 
 
+def test_report_opens_the_document_in_which_the_sentence_stands(
+    page: Any, service: tuple[str, Replies]
+) -> None:
+    page.goto(service[0])
+    ask(page, "the report")
+    page.locator(".cite").nth(1).click()
+    page.locator("#reader mark", has_text=SENTENCE).wait_for()
+
+
 def test_conversation_goes_with_the_next_question(page: Any, service: tuple[str, Replies]) -> None:
     page.goto(service[0])
     ask(page)

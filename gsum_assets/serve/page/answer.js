@@ -71,7 +71,8 @@ const named = (source) => [source.title, source.location].filter(Boolean).join("
 
 /** Return the address that opens a source where a sentence stands in it. */
 function address(source, key, sentence = "") {
-  const place = source.start !== null ? source : (source.origins ?? []).find((origin) => origin.start !== null);
+  const origins = (source.origins ?? []).filter((origin) => origin.start !== null);
+  const place = source.start !== null ? source : origins.find((origin) => placeOf(origin, sentence)) ?? origins[0];
   if (!place || !place.document_id) return readerLink({ doc: source.document_id, in: source.corpus, source: key });
   const within = sentence ? sentenceIn(place, sentence) : place.marked ?? [];
   const mark = within.map(([start, end]) => `${place.start + start}-${place.start + end}`).join(",");
@@ -80,15 +81,18 @@ function address(source, key, sentence = "") {
 
 /** Return where a sentence stands in a source, else all that is marked in it. */
 function sentenceIn(source, sentence) {
-  const points = [...source.text];
-  for (const text of [sentence, sentence.split(": ").slice(1).join(": ")]) {
-    const at = text ? source.text.toLowerCase().indexOf(text.trim().toLowerCase()) : -1;
-    if (at >= 0) {
-      const start = [...source.text.slice(0, at)].length; // offsets are in code points
-      return [[start, Math.min(points.length, start + [...text.trim()].length)]];
-    }
+  const place = placeOf(source, sentence);
+  return place ? [place] : source.marked ?? [];
+}
+
+/** Return start and end of a sentence in a text, with or without its speaker; null if it is not there. */
+function placeOf({ text }, sentence) {
+  for (const words of [sentence, sentence.split(": ").slice(1).join(": ")].map((one) => one.trim())) {
+    const at = words ? text.toLowerCase().indexOf(words.toLowerCase()) : -1;
+    const start = [...text.slice(0, Math.max(0, at))].length; // offsets are in code points
+    if (at >= 0) return [start, start + [...words].length];
   }
-  return source.marked ?? [];
+  return null;
 }
 
 function facts(answer) {

@@ -134,6 +134,7 @@ function askToken(message) {
 
 async function start() {
   fill(main, busy("Loading the corpora …"));
+  select.parentElement.hidden = true;
   try {
     await refreshCorpora();
   } catch (error) {
@@ -141,6 +142,7 @@ async function start() {
     else fill(main, failure(error));
     return;
   }
+  select.parentElement.hidden = !state.length;
   fill(select, options(state.map((row) => [row.corpus, row.corpus])));
   shown = "";
   await showRoute();

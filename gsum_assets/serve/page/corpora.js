@@ -32,7 +32,7 @@ function card(row) {
       {},
       fact("Documents", row.n_documents.toLocaleString("en")),
       fact("Passages", row.n_chunks.toLocaleString("en")),
-      fact("Indexed", row.indexed_at ? new Date(row.indexed_at).toLocaleString() : "not known"),
+      fact("Indexed", row.indexed_at ? new Date(row.indexed_at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "not known"),
       fact("Model calls", (row.calls ?? 0).toLocaleString("en")),
       fact("Cost", `$${(row.cost_usd ?? 0).toFixed(2)}`),
     ),
