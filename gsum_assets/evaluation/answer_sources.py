@@ -22,6 +22,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.text.vocabulary import content_stems
 
 QUOTED, CITED, UNSUPPORTED, NONE = "quoted", "cited", "unsupported", "none"
+_FEW = 16  # documents that are looked through one by one
 _ENDS = (".", "!", "?", "…", '"', "”", ")", ":", "。")
 
 
@@ -136,8 +137,13 @@ class Texts:
         return self._places(sentence, speaker)
 
     def _find(self, sentence: str, speaker: str) -> Sequence[Place]:
-        with_word = [self._with_word.get(word, frozenset()) for word in set(words_of(sentence))]
-        candidates = frozenset.intersection(*with_word) if with_word else frozenset()
+        wanted = set(words_of(sentence))
+        if len(self._chunks_of) <= _FEW:  # the documents of one answer
+            has_all = wanted and (i for i, d in self._documents.items() if d.words.has(wanted))
+            candidates = frozenset(has_all or ())
+        else:
+            with_word = [self._with_word.get(word, frozenset()) for word in wanted]
+            candidates = frozenset.intersection(*with_word) if with_word else frozenset()
         return [
             Place(document_id, start, end)
             for document_id in sorted(candidates)

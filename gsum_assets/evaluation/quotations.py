@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from gsum_resources.text.fillers import FILLER_WORDS
@@ -46,6 +46,10 @@ class Words:
         for position, word in enumerate(self._words):
             found[word].append(position)
         return dict(found)
+
+    def has(self, words: Collection[str]) -> bool:
+        """Return whether all words occur."""
+        return all(word in self.positions for word in words)
 
     def hold(self, sentence: str) -> bool:
         """Return whether a sentence's words are here in this order, fillers aside."""

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 
 from gsum_resources.text.reading import CONTENTLESS
@@ -84,7 +85,7 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     ----------
     titles : titles of the documents by id; an id, often a file name, counts as a title too.
     """
-    names = _names(titles)
+    names = _names(tuple(titles.items()))
     named = _mentions(_words(question), names)
     mentions = [ids for *_, ids in named]
     if not mentions and _OF_ONE.search(question):
@@ -164,7 +165,8 @@ def _words(text: str) -> list[_Word]:
     return words
 
 
-def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
+@lru_cache(maxsize=4)  # corpora that one question after the other is about
+def _names(titles: tuple[tuple[str, str], ...]) -> Mapping[tuple[str, ...], list[str]]:
     """Return the documents by each form of their names, as tokens.
 
     Several documents may share a form: sections of one story, or two versions of a licence if the
@@ -174,7 +176,7 @@ def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
     """
     least: dict[tuple[str, ...], int] = {}
     owners: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for document_id, title in titles.items():
+    for document_id, title in titles:
         forms: dict[tuple[str, ...], int] = {}
         number = re.search(r"\d[\d.]*$", document_id)
         numbered = f"{title} {number.group()}" if number else title
