@@ -304,6 +304,7 @@ INDEX = (
         ),  # new documents do not retrain the model
         checks={"training_log": [LOSS_FALLS]},
         retraining=Retraining("retrain_models", "retrain_weekly"),
+        unplanned=True,
     ),
     Step(
         _node_embeddings,

@@ -226,6 +226,8 @@ class Step:
     unites : whether it takes what exists of all methods, and does not wait for those that failed.
     retraining : what trains its network again, since new documents do not make it out of date;
         None: it trains none.
+    unplanned : whether `gsum plan` leaves its tables empty instead of training: what reads them
+        takes this as a network that learnt nothing, and its requests are about as long.
     results : those of its tables that are late when they could not be updated for a day.
     headline : returns the main figure of a corpus from its rows of the first table, one line for
         the table's page in the UI; None: there is none.
@@ -245,6 +247,7 @@ class Step:
     work: Work = "answers"
     unites: bool = False
     retraining: Retraining | None = None
+    unplanned: bool = False
     results: Collection[str] = ()
     headline: Callable[[pa.Table], str] | None = None
     checks: Mapping[str, Sequence[Check | TableCheck]] = field(default_factory=dict)

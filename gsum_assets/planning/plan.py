@@ -200,8 +200,13 @@ class _DryRun:
         """Compute some partitions of a step, and keep them in memory."""
         self._n_steps += 1
         self.on_step(declared.name, self._n_steps, max(self._n_steps, self._about))
-        warehouse = self.pipeline.warehouse
+        warehouse, code = self.pipeline.warehouse, declared.step.code_version
         step = "plan", f"{declared.name} {self._n_steps}"
+        if declared.step.unplanned:
+            for name in declared.step.writes:
+                table, asset = declared.table(name), "/".join(declared.path(name))
+                warehouse.keep(step, table, partitions, table.empty(), asset, code)
+            return
         around = Inputs(
             {},
             self.corpus,
@@ -221,7 +226,6 @@ class _DryRun:
             ) from error
         for name, rows in declared.joined(results).items():
             asset = "/".join(declared.path(name))
-            code = declared.step.code_version
             warehouse.keep(step, declared.table(name), partitions, rows, asset, code)
 
     def _read(
@@ -268,12 +272,22 @@ class _DryRun:
 
 
 def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:
-    """Return the assets that call a model, and those that they depend on."""
+    """Return the assets that call a model, and those that they depend on.
+
+    What a step needs whose tables stay empty is not among them.
+    """
     models = {asset.key for asset in model_assets}
+    empty = {
+        dg.AssetKey(declared.path(name))
+        for declared in STEPS
+        if declared.step.unplanned
+        for name in declared.step.writes
+    }
     leading: set[dg.AssetKey] = set()
     for key in reversed(graph.toposorted_asset_keys):
         node = graph.get(key)
-        if node.parent_keys & models or node.child_keys & leading:
+        is_needed = node.child_keys & (leading - empty)
+        if is_needed or (node.parent_keys & models and key not in empty):
             leading |= node.execution_set_asset_keys  # one step writes all of these
     return leading
 

@@ -153,6 +153,16 @@ def test_plan_is_close_to_the_first_run(house: House, tmp_path: Path) -> None:
     assert found.n_questions == 3
 
 
+def test_a_plan_trains_no_network(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trained(*_: object) -> None:
+        raise AssertionError("a network is trained")
+
+    monkeypatch.setattr("gsum_assets.gor.index.trained_tables", trained)
+    monkeypatch.setattr("gsum_assets.gor.index.token_embedder", trained)
+    names = {line.asset for line in planned(house, ["gor"]).lines}
+    assert {"gor/simulated_queries", "gor/historical_responses", "gor/summaries"} <= names
+
+
 def test_current_assets_cost_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
     """`FirstWords` counts its requests; the dry run uses another model."""
 
