@@ -21,9 +21,9 @@ SECRETS = "secrets"
 DOCUMENTS = ("ash", "birch", "cedar")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house_at(tmp_path_factory.mktemp("served")) as house, tables_only():
+    with house_at(tmp_path_factory.mktemp("served")) as house:
         for document_id in DOCUMENTS:
             house.write_document(document_id, text_of(document_id, 90))
         (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
@@ -31,8 +31,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         folder.mkdir()
         (folder / "vault.txt").write_text(text_of("vault", 40))
         (folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
-        for corpus in (CORPUS, SECRETS):
-            assert house.run(["bm25", "hybrid"], corpus).errors == []
+        with tables_only():
+            for corpus in (CORPUS, SECRETS):
+                assert house.run(["bm25", "hybrid"], corpus).errors == []
         yield house
 
 
@@ -44,7 +45,7 @@ def client_of(app: ASGIApp) -> TestClient:
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client(indexed: House) -> Iterator[TestClient]:
     with client_of(new_app(service_of(indexed))) as client:
         yield client

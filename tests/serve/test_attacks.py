@@ -232,6 +232,7 @@ def test_headers_that_never_end_are_refused(limited: tuple[str, int]) -> None:
     assert is_well(limited)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [
@@ -249,6 +250,7 @@ def test_a_client_that_stops_sending_is_closed(
     assert is_well(limited)
 
 
+@pytest.mark.slow
 def test_a_kept_connection_that_stops_sending_is_closed(limited: tuple[str, int]) -> None:
     reply = talk(limited, head("GET", "/health"), b"GET /hea")
     assert status(reply) == 200
@@ -256,6 +258,7 @@ def test_a_kept_connection_that_stops_sending_is_closed(limited: tuple[str, int]
     assert is_well(limited)
 
 
+@pytest.mark.slow
 def test_more_connections_than_the_limit_are_closed(limited: tuple[str, int]) -> None:
     with ExitStack() as stack:
         held = [
@@ -275,6 +278,7 @@ def test_ten_thousand_connections_leave_the_service_well(limited: tuple[str, int
     assert is_well(limited)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_",
     [

@@ -31,6 +31,8 @@ from tests.conftest import keep_no_step_logs, without_records
 from tests.gsum.harbour import write_corpus
 from tests.serve.conftest import served
 
+pytestmark = pytest.mark.slow
+
 CORPUS = "harbour"
 TOOLS = ["ask", "list_corpora", "neighbours", "read_passage", "search", "sql"]
 QUESTION = "What was the wheel repaired with?"

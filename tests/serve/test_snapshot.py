@@ -15,6 +15,8 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.kept import Kept
 from tests.serve.states import BUCKETS, CORPUS, N_PASSAGES, workspace_of, written
 
+pytestmark = pytest.mark.slow
+
 _STATE = re.compile(r"state(\d{4})")
 
 

@@ -16,6 +16,8 @@ from gsum_assets.serve.sql_files import CorpusFiles
 from gsum_assets.serve.sql_sandbox import SqlError, SqlLimits, SqlSandbox
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
+pytestmark = pytest.mark.slow
+
 LIMITS = SqlLimits(rows=50, characters=10_000, seconds=60.0, memory_mib=128)
 SECRET = "not for the other token"
 
