@@ -8,6 +8,7 @@ import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.declared import STEP_OF
 from gsum_assets.runner.forget import forget
 from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.lineage import code_version_of
@@ -101,7 +102,8 @@ def simulate(house: House, document_ids: list[str]) -> None:
         for chunk in chunks
     ]
     table = TABLES["gor.simulated_queries"]
-    version = code_version_of(table, "3")  # that of the step, so that it is not due
+    step = STEP_OF["gor/simulated_queries"]
+    version = code_version_of(table, step.code_version)  # so that it is not due
     provenance = Provenance(content_hash="", code_version=version, asset="gor/simulated_queries")
     found = pa.Table.from_pylist(rows, table.schema)
     house.store.write(table, Partition(CORPUS, bucket="00"), found, provenance)
