@@ -16,7 +16,7 @@ test: .venv/.dev  ## run the fast tests, in two parts side by side
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target fast-pipeline fast-rest
 
 test-slow: .venv/.dev  ## run the tests with real runs, daemons, servers, browsers and kills: they wait a lot
-	@$(MAKE) --no-print-directory --jobs 4 --output-sync=target slow-ui slow-pipeline slow-methods slow-rest
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target slow-pipeline slow-rest slow-ui slow-methods
 
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
 FAST := tests/pipeline tests/gsum tests/checks tests/corpus tests/gor tests/gae tests/graphrag tests/hippo_rag tests/jerr tests/lightpal tests/linear_rag tests/multi_hop tests/raptor tests/report tests/forgetting

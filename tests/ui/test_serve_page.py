@@ -163,7 +163,7 @@ def test_graph_is_searched_filtered_and_read_as_a_table(
     page.get_by_label("Find a node").fill("node 299")
     page.locator(".found a").first.click()
     page.locator(".side h2", has_text="node 299").wait_for(state="attached")
-    assert page.locator(".neighbours li").count() > 0
+    page.locator(".neighbours li").first.wait_for(state="attached")
     page.locator(".as-table summary").click()
     assert f"of {N_NODES}" in page.locator("caption").inner_text()
     page.get_by_label("place", exact=True).uncheck()
