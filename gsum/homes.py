@@ -263,8 +263,8 @@ class Home:
         Parameters
         ----------
         corpus : its name; or several names: the best passages of all of them are read.
-        method : that finds the passages; "": the first of `evidence`, `passage_walk` and `hybrid`
-            that is indexed.
+        method : that finds the passages; "": the first of `passage_walk`, `evidence` and `hybrid`
+            that is indexed, `evidence` first with `document_id`.
         document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about.
         where : condition in SQL on the documents that are asked, over their columns and metadata:

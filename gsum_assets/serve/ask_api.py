@@ -83,7 +83,7 @@ def _require(service: Service, request: Request, body: AskBody) -> None:
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
     method = service.method_of(body.corpora, body.method, body.document)
     with service.snapshot(body.corpora, method) as workspace:
-        return answer_object(workspace, answered(workspace, body))
+        return answer_object(workspace, answered(workspace, body, method))
 
 
 async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
@@ -103,11 +103,11 @@ async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
         yield event({"error": error_of(error)[1]}, "error")
 
 
-def answered(workspace: Workspace, body: AskBody) -> Answer:
-    """Return the answer to a question as the last one of its conversation."""
+def answered(workspace: Workspace, body: AskBody, method: str) -> Answer:
+    """Return the answer by a method to a question as the last one of its conversation."""
     turns = [Turn(turn.question, turn.answer) for turn in body.history]
     conversation = Conversation(workspace, body.corpora, explain=body.explain, turns=turns)
-    conversation.use_method(body.method or "")
+    conversation.use_method(method)
     conversation.use_document(body.document or "")
     if body.where:
         conversation.use_where(body.where)

@@ -56,7 +56,7 @@ class Tools:
         method = method or self.service.method_of([corpus], None, document)
         body = AskBody(corpus=corpus, question=question, method=method, document=document)
         with self.service.snapshot(corpus, method) as workspace:
-            answer = answered(workspace, body)
+            answer = answered(workspace, body, method)
             sources = answer_object(workspace, answer)["sources"]
         return quotation(
             "An answer that was written from documents. The numbers in brackets are those of its "

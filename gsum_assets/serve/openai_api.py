@@ -19,7 +19,6 @@ from starlette.routing import Route
 from gsum_assets.answering.ask import Answer, methods_ready
 from gsum_assets.answering.choose import chosen_method
 from gsum_assets.evaluation.shown_sentences import with_numbers
-from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
 from gsum_assets.serve.errors import RequestError, error_of
 from gsum_assets.serve.requests import with_body
@@ -149,8 +148,9 @@ async def _complete(request: Request, body: ChatBody) -> Response:
 
 
 def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
-    with service.snapshot(asked.corpora, asked.method or DEFAULT_METHOD) as workspace:
-        answer = answered(workspace, asked)
+    method = service.method_of(asked.corpora, asked.method)
+    with service.snapshot(asked.corpora, method) as workspace:
+        answer = answered(workspace, asked, method)
         return answer, sources_of(workspace, answer)
 
 

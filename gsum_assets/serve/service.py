@@ -88,8 +88,10 @@ class Service:
         self, corpora: Sequence[str], method: str | None, document: str | None = None
     ) -> str:
         """Return the method, or the one that is chosen for a question."""
+        if method:
+            return method
         workspace = self.snapshots.workspace(corpora)
-        return method or chosen_method(workspace, corpora, document is not None)
+        return chosen_method(workspace, corpora, document is not None)
 
     def corpora(self, request: Request) -> list[str]:
         """Return the names of the corpora that a request may ask, in order."""
