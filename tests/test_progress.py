@@ -44,7 +44,8 @@ def test_slow_rate_is_given_as_time_per_item() -> None:
     stage.advance(2, 4, now=10.0)
     assert stage.amount(10.0) == "2 of 4, 5.0 s each, about 10 s left"
     stage.advance(4, 4, now=20.0)
-    assert "left" not in stage.amount(20.0)
+    assert stage.amount(20.0) == "4 of 4, 5.0 s each"
+    assert stage.amount(60.0) == "4 of 4, 5.0 s each, finished 40 s ago"
 
 
 @pytest.mark.parametrize(

@@ -24,22 +24,28 @@ class Stage:
     total: int = 0
     detail: str = ""
     _counted_from: tuple[float, int] | None = field(default=None, repr=False)
+    _finished: float | None = field(default=None, repr=False)
 
     def advance(self, done: int, total: int, now: float, detail: str = "") -> None:
         """Note how much is done; the rate is measured from the first note on."""
         if self._counted_from is None or done < self.done:
             self._counted_from = (now, done) if done < total else (self.began, 0)
         self.done, self.total, self.detail = done, total, detail
+        self._finished = now if done >= total else None
 
     def rate(self, now: float) -> float:
-        """Return how much is done per second; 0 if unknown."""
+        """Return how much is done per second until all was; 0 if unknown."""
+        now = now if self._finished is None else self._finished
         since, first = self._counted_from or (now, self.done)
         if self.done == first:  # the first note may have come after much work
             since, first = self.began, 0
         return (self.done - first) / (now - since) if now > since else 0.0
 
     def amount(self, now: float) -> str:
-        """Return `120 of 400, 12.3 a second, about 23 s left`, or `20 s` if nothing is counted."""
+        """Return `120 of 400, 12.3 a second, about 23 s left`, or `20 s` if nothing is counted.
+
+        Work that follows a finished count may count nothing: `400 of 400, 12.3 a second, finished 40 s ago`.
+        """
         if not self.total:
             return duration(now - self.began)
         words = [f"{self.done:,} of {self.total:,}"]
@@ -48,7 +54,10 @@ class Stage:
             words.append(f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each")
             if self.done < self.total:
                 words.append(f"about {duration((self.total - self.done) / rate)} left")
-        return ", ".join([*words, self.detail] if self.detail else words)
+        words += [self.detail] if self.detail else []
+        if self._finished is not None and now - self._finished >= 1:
+            words.append(f"finished {duration(now - self._finished)} ago")
+        return ", ".join(words)
 
     def line(self, now: float) -> str:
         """Return position, label and amount as one line."""
