@@ -44,7 +44,7 @@ class Stage:
     def amount(self, now: float) -> str:
         """Return `120 of 400, 12.3 a second, about 23 s left`, or `20 s` if nothing is counted.
 
-        Work that follows a finished count may count nothing: `400 of 400, 12.3 a second, finished 40 s ago`.
+        Work that counts nothing may follow: `400 of 400, 12.3 a second, finished 40 s ago`.
         """
         if not self.total:
             return duration(now - self.began)
