@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     _Embedded = tuple[Tensor, Tensor, Tensor]  # of a text: vectors, mask, weights
 
 _ALGORITHM = "bertscore-f1-2"  # increase it when scores of the same texts may change
-_BATCH = 256  # answers with token vectors in memory: 100 MB at 256 tokens each
+_BATCH = 32  # answers between two notes of progress, and with token vectors in memory (13 MB)
 _REFERENCES = 256  # cached over all methods, in as much memory
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
