@@ -275,6 +275,8 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
     def node(spec: dg.AssetSpec) -> Node:
         step = STEP_OF.get(spec.key.to_user_string())
         methods = families.get(spec.group_name or "")
+        if step is not None and step.methods:
+            methods = frozenset(step.methods)
         return Node(
             key=spec.key,
             table=table_of(spec.key.path),

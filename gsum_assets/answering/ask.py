@@ -443,7 +443,7 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
 
 def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
     """Return the first table that the method reads and that has no file; "" if none is missing."""
-    for table in map(family.table, family.read_by_questions):
+    for table in map(family.table, family.reads(method)):
         partitions = workspace.store.partitions(table, corpus)
         if not any(p.method in (None, method) for p in partitions):
             return table.name

@@ -71,7 +71,8 @@ class Node:
     definition : Dagster's partitions of the asset.
     partitions : returns the partitions of a corpus.
     parents : assets that it depends on.
-    methods : methods of its family, and others that read it; None: every corpus has the asset.
+    methods : methods of its family that need it, and others that read it; None: every corpus has
+        it.
     unites : whether it unites all methods that exist, so that it does not wait for failed ones.
     is_result : whether it is late when it could not be updated for a day.
     for_questions : whether it is computed for questions; a corpus without any does not need it.

@@ -246,6 +246,9 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
     """
     paths = [family.path(name) for name in index_of(family)]
     tables = [table_of(path) for path in paths]
+    of_some_methods = {
+        family.table(name) for step in family.index if step.methods for name in step.writes
+    }
 
     @dg.asset(
         name=INDEX,
@@ -274,6 +277,8 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
             rows = []
             for table in tables:
                 footers = warehouse.footers(step_of(context), table, context.partition_key)
+                if not footers and table in of_some_methods:
+                    continue
                 warehouse.require_all(table, context.partition_key, footers)
                 version = version_of({p: footer.content_hash for p, footer in footers.items()})
                 rows.append((table.name, sum(footer.rows for footer in footers.values()), version))

@@ -25,6 +25,7 @@ from gsum_assets.graphrag.extract import extract
 from gsum_assets.graphrag.given_communities import GivenReport, hierarchy, read_communities
 from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
+from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.graphrag.reports import Reporter
 from gsum_assets.graphrag.same_entity import ModelJudge
@@ -167,6 +168,7 @@ def _embeddings(inputs: Inputs) -> pa.Table:
     return pa.table(columns, names=TABLES["graphrag.embeddings"].schema.names)
 
 
+_READERS = [name for name, method in METHODS.items() if method.uses_index]
 _WRITING_INPUTS = ("corpus_settings", "language_model")
 
 INDEX = (
@@ -179,6 +181,7 @@ INDEX = (
             "claims": "With its status, dates and quotation.",
         },
         ("chunks", "documents", "source_graph", *_WRITING_INPUTS),
+        methods=_READERS,
         pool="llm",
         code_version="6",
         work="extraction",
@@ -191,6 +194,7 @@ INDEX = (
             "names, so that a merge can be undone."
         },
         ("entity_mentions", "chunks", "embedding_model", *_WRITING_INPUTS),
+        methods=_READERS,
         pool="llm",
         code_version="3",
         work="extraction",
@@ -200,6 +204,7 @@ INDEX = (
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
+        methods=_READERS,
         pool="llm",
         code_version="6",
         work="extraction",
@@ -209,6 +214,7 @@ INDEX = (
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
+        methods=_READERS,
         pool="llm",
         code_version="6",
         work="extraction",
@@ -218,6 +224,7 @@ INDEX = (
         _communities,
         {"communities": "By modularity, on several levels; every entity is in one, also alone."},
         ("entities", "relationships", "source_graph", "corpus_settings"),
+        methods=_READERS,
         code_version="3",
         checks={"communities": [COVER_ENTITIES]},
     ),
@@ -231,6 +238,7 @@ INDEX = (
             *("entities", "relationships", "aliases", "communities"),
             *("claims", "chunks", "source_graph", *_WRITING_INPUTS),
         ),
+        methods=_READERS,
         pool="llm",
         code_version="6",
         work="reports",
@@ -243,6 +251,7 @@ INDEX = (
             "in rankings."
         },
         ("entities", "community_reports", "embedding_model"),
+        methods=_READERS,
         code_version="2",
         checks={"embeddings": [FINITE]},
     ),

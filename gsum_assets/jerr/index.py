@@ -141,6 +141,13 @@ def _pages(inputs: Inputs) -> pa.Table | Result:
     )
 
 
+def _methods_that_read(*what: str) -> list[str]:
+    return [name for name, method in METHODS.items() if method.reads in what]
+
+
+_SEARCHES = _methods_that_read("graph")
+_BY_LINES = _methods_that_read("graph", "lines")
+
 INDEX = (
     Step(
         _line_chunks,
@@ -148,6 +155,7 @@ INDEX = (
         ("documents", "corpus_settings"),
         pool=None,
         code_version="2",
+        methods=_BY_LINES,
         checks={"line_chunks": [LINE_CHUNKS_COVER]},
     ),
     Step(
@@ -159,6 +167,7 @@ INDEX = (
         ("line_chunks", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
+        methods=_BY_LINES,
         work="extraction",
     ),
     Step(
@@ -167,18 +176,21 @@ INDEX = (
         ("synopses", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
+        methods=_SEARCHES,
         work="extraction",
     ),
     Step(
         _merges,
         {"merges": "Equal and nearly equal elements are merged, in this table only."},
         ("elements", "corpus_settings"),
+        methods=_SEARCHES,
     ),
     Step(
         _graph,
         _GRAPH,
         _GRAPH_READS,
         code_version="2",
+        methods=_SEARCHES,
         checks={"edges": [CLOSE_NO_CYCLE], "left_out_edges": [WOULD_CLOSE_CYCLES]},
     ),
     Step(

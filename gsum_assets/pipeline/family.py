@@ -107,6 +107,16 @@ class Family:
         read = (name for name in named if name not in excluded)
         return list(dict.fromkeys([*_OF_DOCUMENTS, *read]))
 
+    def reads(self, method: str) -> Sequence[str]:
+        """Return those of `read_by_questions` that a method needs."""
+        unread = {
+            name
+            for step in self.index
+            if step.methods and method not in step.methods
+            for name in step.writes
+        }
+        return [name for name in self.read_by_questions if name not in unread]
+
     @property
     def preparations(self) -> Sequence[Step]:
         """The steps before `rankings`."""

@@ -221,6 +221,8 @@ class Step:
     optional : those of `reads` that it takes as they are, also without rows: it does not wait for
         them, and their changes do not make the result out of date.
     dictionaries : text columns to read dictionary-encoded, by table.
+    methods : for a step of an index, the methods of its family that read its tables, which are not
+        made for others; empty: all.
     apart : whether each table can be requested alone in the UI, though all are computed.
     work : kind of work that its language model does.
     unites : whether it takes what exists of all methods, and does not wait for those that failed.
@@ -243,6 +245,7 @@ class Step:
     untracked: Collection[str] = ()
     optional: Collection[str] = ()
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    methods: Collection[str] = ()
     apart: bool = False
     work: Work = "answers"
     unites: bool = False

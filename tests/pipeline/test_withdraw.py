@@ -3,10 +3,12 @@
 import dagster as dg
 import pytest
 
+from gsum_assets.answering.ask import ask
 from gsum_assets.automation.processes import CORPUS as OF_CORPUS
 from gsum_assets.automation.withdraw import WITHDRAW_METHODS
+from gsum_assets.graphrag.index import INDEX as OF_GRAPHRAG
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.tables import RESULT_TABLES
+from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
 from gsum_assets.runner.run import refresh
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House
@@ -63,3 +65,25 @@ def test_methods_are_not_withdrawn_while_a_run_could_write_them_again(changeable
         )
         assert not withdraw(changeable, instance, "bm25")
         assert methods_in(changeable, "scores") == {"bm25"}
+
+
+def test_a_method_makes_those_tables_of_its_index_alone_that_it_reads(changeable: House) -> None:
+    """`jerr` pays for no graph, its search does; the graph goes with it."""
+    pipeline, graph = changeable.pipeline(), ("jerr.elements", "jerr.nodes", "jerr.edges")
+    with changeable.instance() as instance:
+        assert refresh(pipeline, instance, CORPUS, ["jerr", "graphrag-ss"]).is_complete
+        written = {name for name, table in TABLES.items() if changeable.store.partitions(table)}
+        assert not written & {f"graphrag.{name}" for step in OF_GRAPHRAG for name in step.writes}
+        assert {"jerr.line_chunks", "jerr.synopses"} <= written
+        assert not written.intersection(graph)
+        assert requested(pipeline, instance) == set()
+        assert ask(pipeline, CORPUS, "Who met the boat?", "jerr").passages
+        with pytest.raises(CorpusError, match=r"run tales --methods jerr-search` first"):
+            ask(pipeline, CORPUS, "Who met the boat?", "jerr-search")
+
+        assert refresh(pipeline, instance, CORPUS, ["jerr-search"]).is_complete
+        assert all(changeable.store.partitions(TABLES[name]) for name in graph)
+        assert withdraw(changeable, instance, "jerr-search")
+        assert not any(changeable.store.partitions(TABLES[name]) for name in graph)
+        assert refresh(pipeline, instance, CORPUS).is_complete
+        assert ask(pipeline, CORPUS, "Who met the boat?", "jerr").passages
