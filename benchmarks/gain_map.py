@@ -10,7 +10,6 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     INK,
-    PALE,
     Axes,
     Figure,
     as_png,
@@ -24,6 +23,7 @@ from gsum_assets.statistics.comparisons import SIGNIFICANT, Comparison
 
 _CELL, _ROW, _GAP = 0.62, 0.36, 0.25  # inches: width and height of a cell, between corpora
 _HEADING, _LABELS = 0.75, 1.75  # inches above the cells, and below
+_SHADES = 11  # few enough for the palette of a PNG
 _FAR = 0.75  # of the largest gain of a corpus, beyond which text is white
 
 
@@ -79,7 +79,7 @@ def _draw(axes: Axes, panel: Sequence[Column], names: Sequence[str]) -> None:
                 points[i, j] = 100 * column.gains[name].difference
     most = float(np.nanmax(np.abs(points), initial=1.0))
     ends = [COLOURS[3], "white", COLOURS[0]]
-    colours = LinearSegmentedColormap.from_list("", ends).with_extremes(bad=PALE)
+    colours = LinearSegmentedColormap.from_list("", ends, _SHADES).with_extremes(bad="white")
     edges = [np.arange(n + 1) - 0.5 for n in (len(panel), len(names))]
     shades = {"cmap": colours, "vmin": -most, "vmax": most}
     axes.pcolormesh(*edges, points, edgecolors="white", linewidth=1, **shades)

@@ -82,7 +82,6 @@ class Asked:
     """
 
     title: str
-    n_questions: int
     rows: Mapping[str, Row]
     groups: Groups
     costs: Mapping[tuple[str, str], Mapping[str, Any]]
@@ -210,7 +209,6 @@ def read(home: Path, corpus: str) -> Asked:
     title = load_settings(home / "corpora" / corpus).title
     return Asked(
         f"{title}, {splits}: {len(queries):,} questions, {n_documents:,} documents",
-        len(queries),
         {method: row_of(home, corpus, method) for method in methods},
         groups_of(queries, chunks),
         costs,
@@ -278,7 +276,7 @@ def rule_table(corpora: Sequence[Asked]) -> Measurement:
 def columns_of(asked: Asked) -> Iterator[Column]:
     """Yield the columns of the plot: gains over all questions, then by spread."""
     metric = asked.metrics[0]
-    of_groups = {f"all ({asked.n_questions})": None}
+    of_groups = {f"all ({len(asked.values(CONTROL, metric))})": None}
     of_groups |= {f"{label} ({len(ids)})": ids for label, ids in asked.shown.items()}
     for label, ids in of_groups.items():
         gains = asked.gains(metric, ids)

@@ -102,7 +102,7 @@ def asked_by(shares: Mapping[str, float], in_document: bool = False) -> Asked:
     spent = {"n": 16, "calls": 16, "tokens_in": 1600, "tokens_out": 160, "latency_s": 8.0}
     costs = {(method, stage): spent for method in rows for stage in ("index", "query")}
     groups = {"1 document": ASKED[:8], "2 documents": ASKED[8:]}
-    return Asked("Tales, dev: 16 questions", 16, rows, groups, costs, in_document)
+    return Asked("Tales, dev: 16 questions", rows, groups, costs, in_document)
 
 
 def test_a_method_is_compared_with_what_it_starts_from_or_else_with_dense():
