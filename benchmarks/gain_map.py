@@ -24,7 +24,7 @@ from gsum_assets.statistics.comparisons import SIGNIFICANT, Comparison
 _CELL, _ROW, _GAP = 0.62, 0.36, 0.25  # inches: width and height of a cell, between corpora
 _HEADING, _LABELS = 0.75, 1.75  # inches above the cells, and below
 _SHADES = 11  # few enough for the palette of a PNG
-_FAR = 0.75  # of the largest gain of a corpus, beyond which text is white
+_FAR = 0.6  # of the largest gain of a corpus, beyond which text is white
 
 
 class Column(NamedTuple):
