@@ -1,31 +1,27 @@
-"""Retrieval of chained facts, which share only names: are graphs above dense?
+"""Chained facts: questions of 2, 3 and 4 hops over passages that share only names, as a corpus.
 
-    python -m benchmarks.multi_hop [--seed 7] [--questions 500] [--store]
+    python -m benchmarks.multi_hop HOME [--seed 7] [--questions 500]
+    gsum run chained-facts --methods dense,hybrid,hippo-rag
+    python -m benchmarks.graphs HOME:chained-facts
 
 A generated world of made-up names (who was born where, which river a town lies on …) has each fact
-in a passage of its own, among passages about the same names that say something else and share the
-words of the relations. A question names the first entity of a chain of 2, 3 or 4 facts and the
-relations.
+in a passage of its own, a document, among passages about the same names that say something else and
+share the words of the relations. A question names the first entity of a chain of 2, 3 or 4 facts
+and the relations.
 """
 
+import argparse
 import random
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
 
-import gsum
-from benchmarks import Measurement
-from benchmarks.results import COMPARED, compared, parser_of, publish
-from gsum_resources.embedding.embedder import LocalEmbedder
-from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.store.parquet_store import ParquetStore
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
+from gsum_assets.corpus.load import Document
 
-METHODS = ("dense", "bm25", "hybrid", "linear-rag", "hippo-rag")
+CORPUS = "chained-facts"
 HOPS = (2, 3, 4)
-K = 5  # passages read
 N = {"person": 250, "town": 100, "river": 40, "lake": 20, "province": 8, "book": 75, "company": 75}
 RELATIONS = (  # from, to, how a question names the other end, and how passages say it
     (
@@ -166,23 +162,20 @@ class World:
         return texts
 
     @cached_property
-    def questions(self) -> Sequence[Mapping[str, Any]]:
-        """Questions as `gsum.run` takes them, the same number of each length."""
+    def contents(self) -> Contents:
+        """The passages as documents, and the same number of questions of each length."""
         rng = random.Random(f"{self.seed} questions")
+        contents = Contents([Document(name, "", text) for name, text in self.texts.items()])
         chains = {n: list(self._chains(n)) for n in HOPS}
         drawn = [
             (n, *chain)
             for i, n in enumerate(HOPS)
             for chain in rng.sample(chains[n], len(range(i, self.n_questions, len(HOPS))))
         ]
-        return [
-            {
-                "query_id": f"{n} hops {i:03d}",
-                "text": f"What is the name of {asked}?",
-                "relevant_document_ids": passages,
-            }
-            for i, (n, asked, passages) in enumerate(drawn)
-        ]
+        for i, (n, asked, passages) in enumerate(drawn):
+            text = f"What is the name of {asked}?"
+            contents.ask(f"{n} hops {i:03d}", text, [], split="dev", relevant=passages)
+        return contents
 
     def _chains(self, n: int) -> Iterator[tuple[str, list[str]]]:
         """Yield what is asked for and the passages of each chain of `n` facts, in their order."""
@@ -199,56 +192,20 @@ class World:
                     yield asked, passages
 
 
-def read_passages(world: World, method: str, embedder: Any) -> Mapping[str, Sequence[str]]:
-    """Return the first `K` passages of each question by a method."""
-    result = gsum.run(
-        method, world.texts, world.questions, models={"embedding_model": embedder}, progress=False
+def main() -> None:
+    """Write the corpus to a home."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    chunks = result.tables["chunks"].set_index("chunk_id")["document_id"]
-    rows = result.tables["rankings"].query(f"level == 'node' and rank <= {K}")
-    read = rows["item_id"].map(chunks).groupby(rows["query_id"]).agg(list)
-    return read.to_dict()
-
-
-def measure(seed: int, n_questions: int) -> Iterator[Measurement]:
-    """Yield a table for the recall of all facts, and one for the last fact."""
-    world = World(seed, n_questions)
-    gold = {q["query_id"]: q["relevant_document_ids"] for q in world.questions}
-    with tempfile.TemporaryDirectory() as root:
-        local: Any = LocalEmbedder(model="packaged")
-        embedder = MemoizedEmbedder(local, ParquetStore(root))
-        read = {}
-        for method in METHODS:
-            read[method] = read_passages(world, method, embedder)
-            print(method, file=sys.stderr, flush=True)
-    notes = (
-        f"{len(world.texts):,} passages, {len(gold)} questions, seed {seed}; {K} passages are "
-        "read; the embedded models. Differences from dense are paired, p is adjusted within "
-        "a block (Holm)."
-    )
-
-    def table(title: str, score: Any) -> Measurement:
-        rows = []
-        for hops in (*HOPS, None):
-            ids = [i for i in gold if hops is None or i.startswith(f"{hops} ")]
-            scores = {m: [score(read[m].get(i, ()), gold[i]) for i in ids] for m in METHODS}
-            label = "all" if hops is None else str(hops)
-            rows += [[label, *row] for row in compared(scores, "dense", decimals=1)]
-        return Measurement(title, notes, ["hops", "method", *COMPARED], rows)
-
-    yield table(
-        f"Chained facts: share of a chain's passages among the first {K}",
-        lambda read, passages: len({*read} & {*passages}) / len(passages),
-    )
-    yield table(
-        f"Chained facts: questions whose last passage, the answer, is among the first {K}",
-        lambda read, passages: float(passages[-1] in read),
-    )
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--questions", type=int, default=500)
+    chosen = parser.parse_args()
+    contents = World(chosen.seed, chosen.questions).contents
+    benchmark = Benchmark("Chained facts", "report", "", lambda _: contents)
+    report = write_corpus(benchmark, contents, chosen.home / "corpora" / CORPUS)
+    print(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
 
 
 if __name__ == "__main__":
-    parser = parser_of(__doc__)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--questions", type=int, default=500)
-    given = parser.parse_args()
-    publish("multi_hop", measure(given.seed, given.questions), given.store)
+    main()

@@ -9,11 +9,11 @@ from gsum_assets.gor.methods import EVIDENCE
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.node_contexts import node_collection
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_resources.store.arrow import pc
 
 _ANCHORS = 3  # see `node2vec.py`
-_AFTER_CHUNKS = 1_000_000  # added to positions of responses, which follow all passages
 
 
 def rank(
@@ -66,29 +66,6 @@ def rank_in(
         return Walks.over(scope, nodes, edges) if method == "node2vec" else Dense(scope)
 
     return rank_questions(build, questions, collection)
-
-
-def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
-    """Return nodes as a collection that the baseline retrievers search.
-
-    Parameters
-    ----------
-    nodes : rows of `gor.record_nodes`.
-    vectors : `node_id` and `embedding` of each node, in any order.
-    """
-    is_response = pc.cast(pc.equal(nodes["kind"], "response"), pa.int32())
-    as_chunks = pa.table(
-        {
-            "chunk_id": nodes["node_id"],
-            "document_id": nodes["document_id"],
-            "position": pc.add(nodes["position"], pc.multiply(is_response, _AFTER_CHUNKS)),
-            "text": nodes["text"],
-        }
-    )
-    as_embeddings = vectors.select(["node_id", "embedding"])
-    return Collection.from_tables(
-        documents, as_chunks, as_embeddings.rename_columns(["chunk_id", "embedding"])
-    )
 
 
 @dataclass(frozen=True)

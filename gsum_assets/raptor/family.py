@@ -10,17 +10,15 @@ from gsum_assets.raptor.clusters import reducer
 from gsum_assets.raptor.prompts import PROMPTS
 from gsum_assets.raptor.settings import ContextSettings, RaptorSettings, TreeSettings
 from gsum_assets.raptor.tree import summarize
-from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.node_contexts import nodes_within
+from gsum_assets.retrieval.node_contexts import node_collection, nodes_within
 from gsum_assets.retrieval.ranking import rank_questions
-from gsum_resources.store.arrow import pc
 
 LEAVES = "raptor-leaves"
 """Control: passages alone, read up to the same number of tokens."""
 
-_AFTER_CHUNKS = 1_000_000  # added to positions of summaries, times their layer
-_COLUMNS = ["node_id", "document_id", "position", "text", "kind"]
+_COLUMNS = ["node_id", "document_id", "position", "text"]
 
 
 def _tree_nodes(inputs: Inputs) -> Result:
@@ -39,36 +37,23 @@ def _tree_nodes(inputs: Inputs) -> Result:
 
 
 def _nodes(inputs: Inputs) -> pa.Table:
-    """Return passages and summaries, which follow all passages, layer by layer."""
-    chunks = inputs.table("chunks").select(["chunk_id", *_COLUMNS[1:-1]])
+    """Return passages and summaries."""
+    chunks = inputs.table("chunks").select(["chunk_id", *_COLUMNS[1:]]).rename_columns(_COLUMNS)
     chunks = chunks.append_column("kind", pa.repeat("chunk", chunks.num_rows))
-    chunks = chunks.rename_columns(_COLUMNS)
     if inputs.method == LEAVES:
         return chunks
-    rows = inputs.table("tree_nodes")
-    after = pc.multiply(rows["layer"], _AFTER_CHUNKS)
-    summaries = pa.table(
-        {
-            "node_id": rows["node_id"],
-            "document_id": rows["document_id"],
-            "position": pc.add(rows["position"], after),
-            "text": rows["text"],
-            "kind": pa.repeat("summary", rows.num_rows),
-        }
-    )
+    summaries = inputs.table("tree_nodes").select(_COLUMNS)
+    summaries = summaries.append_column("kind", pa.repeat("summary", summaries.num_rows))
     return pa.concat_tables([chunks, summaries], promote_options="permissive")
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    vectors = [inputs.table("chunk_embeddings").select(["chunk_id", "embedding"])]
-    if inputs.method != LEAVES:
-        summaries = inputs.table("tree_nodes").select(["node_id", "embedding"])
-        vectors.append(summaries.rename_columns(["chunk_id", "embedding"]))
-    collection = Collection.from_tables(
-        inputs.table("documents"),
-        _nodes(inputs).rename_columns(["chunk_id", *_COLUMNS[1:]]),
-        pa.concat_tables([rows for rows in vectors if rows.num_rows] or vectors[:1]),
-    )
+    names = ["node_id", "embedding"]
+    vectors = inputs.table("chunk_embeddings").select(["chunk_id", "embedding"])
+    vectors = vectors.rename_columns(names)
+    if inputs.method != LEAVES and inputs.table("tree_nodes").num_rows:
+        vectors = pa.concat_tables([vectors, inputs.table("tree_nodes").select(names)])
+    collection = node_collection(inputs.table("documents"), _nodes(inputs), vectors)
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     return rank_questions(Dense, questions, collection)
 

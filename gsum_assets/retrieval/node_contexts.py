@@ -1,4 +1,4 @@
-"""The best nodes of each question, passages and texts written from them, as rows of `contexts`."""
+"""Nodes, passages and texts written from them: as a collection, and the best of a question."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -6,10 +6,35 @@ from functools import cache
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection
 from gsum_resources.store.arrow import pc
 
 _COLUMNS = ["node_id", "kind", "document_id", "position", "text"]
+_AFTER_CHUNKS = 1_000_000  # added to positions of written texts, which follow all passages
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
+
+
+def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
+    """Return nodes as a collection that the baseline retrievers search.
+
+    Parameters
+    ----------
+    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
+    vectors : `node_id` and `embedding` of each node, in any order.
+    """
+    is_written = pc.cast(pc.not_equal(nodes["kind"], "chunk"), pa.int32())
+    as_chunks = pa.table(
+        {
+            "chunk_id": nodes["node_id"],
+            "document_id": nodes["document_id"],
+            "position": pc.add(nodes["position"], pc.multiply(is_written, _AFTER_CHUNKS)),
+            "text": nodes["text"],
+        }
+    )
+    embeddings = vectors.select(["node_id", "embedding"])
+    return Collection.from_tables(
+        documents, as_chunks, embeddings.rename_columns(["chunk_id", "embedding"])
+    )
 
 
 def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
