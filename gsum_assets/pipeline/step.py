@@ -61,6 +61,7 @@ class Inputs:
         corrects it.
     engine : where blocks of heavy work are computed.
     kept : what a process that answers many questions keeps; None: nothing.
+    explains : whether columns are filled that only an explanation of an answer shows.
     """
 
     tables: Mapping[str, Any]
@@ -77,6 +78,7 @@ class Inputs:
     versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
     engine: Engine = LOCAL
     kept: Kept | None = None
+    explains: bool = True
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a table."""
