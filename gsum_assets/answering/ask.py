@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.answering.explain import explained
+from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.scope import find_document, restricted, titles_in
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
@@ -146,6 +147,7 @@ def inputs_of(
         store=workspace.store,
         kept=workspace.kept,
         explains=explains,
+        on_passages=partial(lend_vectors, workspace, corpus),
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:

@@ -62,6 +62,7 @@ class Inputs:
     engine : where blocks of heavy work are computed.
     kept : what a process that answers many questions keeps; None: nothing.
     explains : whether columns are filled that only an explanation of an answer shows.
+    on_passages : called with the texts of the chunks, by id, from which answers will be written.
     """
 
     tables: Mapping[str, Any]
@@ -79,6 +80,7 @@ class Inputs:
     engine: Engine = LOCAL
     kept: Kept | None = None
     explains: bool = True
+    on_passages: Callable[[Mapping[str, str]], None] = lambda _: None
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a table."""

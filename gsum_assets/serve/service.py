@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 
 from gsum_assets.answering.choose import chosen_method
+from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -24,6 +25,7 @@ from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 
 _EXPORT_S = 60.0  # between two exports of the calls of language models to `llm_calls`
+_PREPARED = ["chunk_id", "document_id", "position", "text"]
 _LOG = logging.getLogger(__name__)
 
 
@@ -144,15 +146,16 @@ class Service:
         model = self._models.bare("answers")
         if not isinstance(model, ExtractiveModel):
             return
-        passages: dict[str, list[str]] = {}
         with self.snapshot(corpus) as workspace:
-            chunks = workspace.rows("chunks", corpus).columns(["document_id", "position", "text"])
-        ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-        for row in ordered.select(["document_id", "text"]).to_pylist():
-            passages.setdefault(row["document_id"], []).append(row["text"])
-        for of_document in passages.values():
-            if self._stop.is_set() or not model.prepare(of_document):
-                return
+            for part in workspace.rows("chunks", corpus).parts():
+                rows = part.columns(_PREPARED)
+                passages: dict[str, dict[str, str]] = {}
+                for row in rows.sort_by("position").to_pylist():
+                    passages.setdefault(row["document_id"], {})[row["chunk_id"]] = row["text"]
+                for document in passages.values():
+                    lend_vectors(workspace, corpus, document)
+                    if self._stop.is_set() or not model.prepare(list(document.values())):
+                        return
 
     def _export(self) -> None:
         try:
