@@ -27,11 +27,11 @@ import psutil
 
 _ABOUT = ("budget", "design", "schedule", "people", "costs", "problem", "plan", "team", "price")
 _FORMS = (
-    "What was said about the {0} and the {1}?",
-    "Who decided on the {0}, and why?",
-    "How did the {0} change after the {1}?",
-    "Why was the {0} discussed?",
-    "When was the {1} of the {0} settled?",
+    "What was said about the {0} and the {1} of part {2}?",
+    "Who decided on the {0} of part {2}, and why?",
+    "How did the {0} change after the {1} of part {2}?",
+    "Why was the {0} discussed with part {2}?",
+    "When was the {1} of the {0} settled in part {2}?",
 )
 
 
@@ -39,7 +39,7 @@ def questions(seed: str) -> Iterator[str]:
     """Yield distinct questions."""
     for i in range(1_000_000):
         words = _ABOUT[i % 9], _ABOUT[(i // 9 + i + 1) % 9]
-        yield f"{_FORMS[i % 5].format(*words)} ({seed} {i})"
+        yield _FORMS[i % 5].format(*words, f"{seed}-{i}")
 
 
 @contextmanager

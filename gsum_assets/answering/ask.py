@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.answering.explain import explained
+from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.scope import find_document, restricted, titles_in
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
@@ -117,12 +118,18 @@ def ask(
         method cannot be restricted to some documents, or no document fulfils the condition.
     """
     family = METHODS.family_of(method)
-    inputs, read = inputs_of(workspace, corpus, method)
+    inputs, read = inputs_of(workspace, corpus, method, explain)
     return answer(family, inputs, question, read, document, explain, where)
 
 
-def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, ReadTable]:
+def inputs_of(
+    workspace: Workspace, corpus: str, method: str, explains: bool = False
+) -> tuple[Inputs, ReadTable]:
     """Return the stored inputs of a method's question steps, and what reads the corpus's tables.
+
+    Parameters
+    ----------
+    explains : see `Inputs`.
 
     Raises
     ------
@@ -139,6 +146,8 @@ def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, R
         method,
         store=workspace.store,
         kept=workspace.kept,
+        explains=explains,
+        on_passages=partial(lend_vectors, workspace, corpus),
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:
@@ -196,7 +205,7 @@ class Found:
     tables: Mapping[str, pa.Table]
     titles: Mapping[str, str]
 
-    @property
+    @cached_property
     def passages(self) -> list[dict]:
         """Rows of `contexts` that have a text, best first."""
         return _shown(self.tables["contexts"])

@@ -59,6 +59,9 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     section, _, key = family.prompt_tokens.rpartition(".")
     model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
     settings = inputs.settings("answer")
+    is_chunk = pc.equal(passages["node_kind"], "chunk")
+    texts = passages.filter(is_chunk).select(["node_id", "text"])
+    inputs.on_passages(dict(zip(*(column.to_pylist() for column in texts.columns), strict=True)))
     length, _, words = family.max_words.rpartition(".")
     answers = answer_questions(
         inputs.table("queries"),

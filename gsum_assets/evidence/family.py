@@ -48,6 +48,7 @@ def _rank(inputs: Inputs) -> Result:
         Words(inputs.settings("language")),
         settings.n,
         prose=prose,
+        explains=inputs.explains,
     )
     return Result(evidence.rankings, beside={"probabilities": evidence.probabilities})
 
@@ -84,7 +85,7 @@ FAMILY = Family(
                 "each.",
             },
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
-            code_version="6",  # to be raised with new packaged weights
+            code_version="7",  # to be raised with new packaged weights
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="5"),
     ),

@@ -1,7 +1,7 @@
 """What a passage has in common with a question, seen alone."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +74,7 @@ def own_features(
     scope: Scope, question: Question, signal_of: Mapping[str, np.ndarray]
 ) -> np.ndarray:
     """Return the features `OWN` of all passages, `(n, len(OWN))`."""
-    speaker = np.array(
-        [0.0 if passage is None else named(passage, question.text) for passage in scope.sentences]
-    )
+    speaker = named(scope.sentences, question.text)
     dense, ones = signal_of["dense"], np.ones(len(scope))
     situation = (
         math.log(len(scope)),
@@ -125,11 +123,21 @@ def coverage(having: np.ndarray) -> np.ndarray:
     return shares / (total or 1.0)
 
 
-def named(sentences: Sentences, question: str) -> float:
-    """Return the share of words by speakers whom the question names, by a part of the name too."""
-    text = question.lower()
-    return sum(
-        share
-        for speaker, share in sentences.shares.items()
+def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
+    """Return the share of words by speakers whom the question names, by a part of the name too.
+
+    Returns
+    -------
+    `(n_passages,)`; 0 for a passage without sentences.
+    """
+    text, shares = question.lower(), np.zeros(len(passages))
+    speakers = {speaker for passage in passages if passage for speaker in passage.speakers}
+    wanted = {
+        speaker
+        for speaker in map(str.lower, filter(None, speakers))
         if speaker in text or any(len(part) > 3 and part in text for part in speaker.split())
-    )
+    }
+    for i, passage in enumerate(passages if wanted else ()):
+        if passage is not None:
+            shares[i] = sum(share for name, share in passage.shares.items() if name in wanted)
+    return shares

@@ -59,8 +59,10 @@ def around(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
 
 def walk_from(scope: Scope, scores: np.ndarray) -> np.ndarray:
     """Return personalized PageRank that restarts by the softmax of 3 times the scores, `(n,)`."""
+    from scipy.linalg import lu_solve
+
     restart = np.exp(3 * (scores - scores.max()))
-    return scope.walk @ (restart / restart.sum())
+    return lu_solve(scope.walk, 0.15 * restart / restart.sum())
 
 
 def smooth(scope: Scope, scores: np.ndarray) -> np.ndarray:

@@ -59,6 +59,7 @@ def rank(
     n_candidates: int,
     clock: Callable[[], float] = time.perf_counter,
     prose: Model | None = None,
+    explains: bool = True,
 ) -> Evidence:
     """Return the rankings of all questions, and every probability with its reasons.
 
@@ -70,6 +71,7 @@ def rank(
     model : reads the features of `NAMES`.
     n_candidates : passages judged beside their neighbours, in a scope with more.
     prose : model for scopes without speakers; None: `model`.
+    explains : False: without reasons, each of which takes as long as the probabilities.
     """
 
     def model_for(scope: Scope) -> Model:
@@ -88,7 +90,9 @@ def rank(
         scaled = model_of_scope.scaled(judged.features[:, : len(model_of_scope.names)])
         probabilities = model_of_scope.probabilities(scaled, edges).round(6)
         order = top(probabilities[None], judged.scope.ids, len(probabilities))[0]
-        because = reasons(model_of_scope, scaled, edges, probabilities, order[:N_EXPLAINED])
+        because = []
+        if explains:
+            because = reasons(model_of_scope, scaled, edges, probabilities, order[:N_EXPLAINED])
         scores, ranked = probabilities, order
         if not question_aspects(texts[judged.number]):
             scores = judged.features[:, DENSE]

@@ -59,17 +59,20 @@ class Scope:
         """The most similar other passages, best first; -1 beyond the last, `(n, N_NEAREST)`."""
         similar = np.round(self.vectors @ self.vectors.T, 6)
         np.fill_diagonal(similar, -np.inf)
-        best = np.full((len(self), N_NEAREST), -1)
-        k = min(N_NEAREST, len(self) - 1)
-        best[:, :k] = np.argsort(-similar, axis=1, kind="stable")[:, :k]
+        best, rows = np.full((len(self), N_NEAREST), -1), np.arange(len(self))
+        for column in best.T[: max(0, len(self) - 1)]:
+            column[:] = similar.argmax(axis=1)  # the first one of equals
+            similar[rows, column] = -np.inf
         return best
 
     @cached_property
-    def walk(self) -> np.ndarray:
-        """Personalized PageRank from each passage, `(n, n)`: column j for a restart at j.
+    def walk(self) -> tuple[np.ndarray, np.ndarray]:
+        """What `scipy.linalg.lu_solve` needs to turn restarts into personalized PageRank.
 
         Edges lead to both neighbours, with weight 1/2, and between nearest passages by cosine.
         """
+        from scipy.linalg import lu_factor
+
         n = len(self)
         weights = np.zeros((n, n))
         nodes = np.arange(n)
@@ -82,7 +85,7 @@ class Scope:
             weights[ends, near] = np.maximum(weights[ends, near], cosine)
             weights[near, ends] = np.maximum(weights[near, ends], cosine)
         steps = weights / (weights.sum(axis=1, keepdims=True) + 1e-9)
-        return np.linalg.inv(np.eye(n) - 0.85 * steps.T) * 0.15
+        return lu_factor(np.eye(n) - 0.85 * steps.T, overwrite_a=True)
 
 
 class ScopeIndex:

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.retrieval.loading import MAPPED_FROM
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.lazy import Lazy
+
+SENTENCES_MAPPED_FROM = 2**13
+"""Chunks from which their sentences are mapped into memory; fewer take 100 MB."""
 
 _KEPT_AS = "sentences"
 _WINDOWS = (3, 6)  # sentences
@@ -212,7 +214,7 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
     ----------
     cache : keeps the arrays of each partition, so that an edit writes those of one.
     """
-    if cache is None or n_chunks < MAPPED_FROM or table.version() is None:
+    if cache is None or n_chunks < SENTENCES_MAPPED_FROM or table.version() is None:
         return SentenceIndex.of_rows(table.get())
     parts, versions = [], []
     for part in table.parts():
@@ -227,3 +229,13 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
             parts.append(SentenceArrays(**arrays))
     cache.keep_only(_KEPT_AS, versions)
     return SentenceIndex(parts)
+
+
+def kept_sentences(table: Lazy, n_chunks: int, cache: ArrayCache) -> SentenceIndex | None:
+    """Return the index if it need not be written: of few passages, or with all arrays mapped."""
+    if n_chunks < SENTENCES_MAPPED_FROM:
+        return sentence_index(table, n_chunks, None)
+    each = [(part, cache.read(_KEPT_AS, str(part.version()))) for part in table.parts()]
+    if any(arrays is None and part.columns(["position"]).num_rows for part, arrays in each):
+        return None
+    return SentenceIndex([SentenceArrays(**arrays) for _, arrays in each if arrays])

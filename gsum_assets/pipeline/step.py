@@ -61,6 +61,8 @@ class Inputs:
         corrects it.
     engine : where blocks of heavy work are computed.
     kept : what a process that answers many questions keeps; None: nothing.
+    explains : whether columns are filled that only an explanation of an answer shows.
+    on_passages : called with the texts of the chunks, by id, from which answers will be written.
     """
 
     tables: Mapping[str, Any]
@@ -77,6 +79,8 @@ class Inputs:
     versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
     engine: Engine = LOCAL
     kept: Kept | None = None
+    explains: bool = True
+    on_passages: Callable[[Mapping[str, str]], None] = lambda _: None
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a table."""

@@ -12,7 +12,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.service import Service, service_of
 from gsum_resources.state.leases import Leases
-from gsum_resources.store.appended import read_appended
 from gsum_resources.store.arrow import pc
 
 _MOST_FAILED = 20
@@ -48,7 +47,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
         for file in files
         if file.failed
     ][:_MOST_FAILED]
-    calls = read_appended(service.store, TABLES["llm_calls"], corpus)
+    spent = service.spent(corpus)
     asked = {METHODS.family_of(method).name for method in methods}
     behind = sorted(asked.intersection(state.unsettled))
     is_indexing = bool(Leases(service.store).computing(corpus))
@@ -63,8 +62,8 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
         "behind": behind,
         "indexed_at": max((file.time for file in files), default=None),
         "failed": failed,
-        "cost_usd": pc.sum(calls["cost_usd"]).as_py() or 0.0,
-        "calls": pc.sum(calls["calls"]).as_py() or 0,
+        "cost_usd": spent.cost_usd,
+        "calls": spent.calls,
     }
 
 

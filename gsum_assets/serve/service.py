@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 
 from gsum_assets.answering.choose import chosen_method
+from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -19,11 +20,12 @@ from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_assets.serve.streaming import pass_words_on
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.ledger import export_calls
+from gsum_resources.llm.ledger import Spent, export_calls, spent
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 
 _EXPORT_S = 60.0  # between two exports of the calls of language models to `llm_calls`
+_PREPARED = ["chunk_id", "document_id", "position", "text"]
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,6 +41,7 @@ class Service:
         self.home, self.store = workspace.home, workspace.store
         self._models = workspace.models
         self.snapshots = Snapshots(workspace)
+        self._spent: dict[str, Spent] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -118,6 +121,11 @@ class Service:
         except CorpusError as error:
             raise RequestError(404, "unknown_corpus", str(error)) from error
 
+    def spent(self, corpus: str) -> Spent:
+        """Return what the calls of language models for a corpus have cost."""
+        self._spent[corpus] = spent(self.store, corpus, self._spent.get(corpus, Spent()))
+        return self._spent[corpus]
+
     def _run(self) -> None:
         """Read the model of questions and the corpora, then export calls from time to time."""
         if not self._models.is_served("embedding_model"):
@@ -138,15 +146,16 @@ class Service:
         model = self._models.bare("answers")
         if not isinstance(model, ExtractiveModel):
             return
-        passages: dict[str, list[str]] = {}
         with self.snapshot(corpus) as workspace:
-            chunks = workspace.rows("chunks", corpus).columns(["document_id", "position", "text"])
-        ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-        for row in ordered.select(["document_id", "text"]).to_pylist():
-            passages.setdefault(row["document_id"], []).append(row["text"])
-        for of_document in passages.values():
-            if self._stop.is_set() or not model.prepare(of_document):
-                return
+            for part in workspace.rows("chunks", corpus).parts():
+                rows = part.columns(_PREPARED)
+                passages: dict[str, dict[str, str]] = {}
+                for row in rows.sort_by("position").to_pylist():
+                    passages.setdefault(row["document_id"], {})[row["chunk_id"]] = row["text"]
+                for document in passages.values():
+                    lend_vectors(workspace, corpus, document)
+                    if self._stop.is_set() or not model.prepare(list(document.values())):
+                        return
 
     def _export(self) -> None:
         try:

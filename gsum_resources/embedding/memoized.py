@@ -29,10 +29,18 @@ class MemoizedEmbedder:
     ----------
     engine : computes the blocks of new texts, if the embedder is `Movable`; the memo is read and
         written by this process alone.
+    stores_queries : False: vectors of queries are kept in memory only.
     """
 
-    def __init__(self, embedder: Embedder, store: ParquetStore, engine: Engine = LOCAL) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        store: ParquetStore,
+        engine: Engine = LOCAL,
+        stores_queries: bool = True,
+    ) -> None:
         self._embedder = embedder
+        self._stores_queries = stores_queries
         self._engine = engine
         self._on_progress: Callable[[int, int], None] | None = None
         self._on_batch: OnBatch = lambda batch: None
@@ -78,7 +86,7 @@ class MemoizedEmbedder:
 
     def _remember(self, side: str, texts: Sequence[str]) -> np.ndarray:
         keys = [bytes.fromhex(hash_texts([side, text])) for text in texts]
-        known = self._memo.get(keys)
+        known = self._memo.get(keys, on_disk=self._is_stored(side))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = list(missing.items())
         report = self._on_progress or reporter("texts embedded", lambda _: None)
@@ -91,6 +99,9 @@ class MemoizedEmbedder:
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         # reading the dimension of a served model costs a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
+
+    def _is_stored(self, side: str) -> bool:
+        return self._stores_queries or side != "query"
 
     def _in_turn(
         self, side: str, blocks: Sequence[Items], report: Callable[[int, int], None]
@@ -162,7 +173,7 @@ class MemoizedEmbedder:
                 batch = meter.batch(len(fresh))
                 spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
                 self._on_batch(batch)
-                self._memo.put(fresh)
+                self._memo.put(fresh, on_disk=self._is_stored(side))
         return fresh
 
 

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,13 @@ class ExtractiveModel:
         self._settings = settings or SummarySettings()
         self._cache_size = cache_size
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._read: set[str] = set()  # passages, the vectors of whose sentences are kept
         self._lock = threading.Lock()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of sentences and questions."""
+        return self._embedder
 
     @property
     def identity(self) -> str:
@@ -110,7 +116,17 @@ class ExtractiveModel:
         each = [sentence for passage in passages for sentence in read_sentences([passage])]
         # at the border of two passages a sentence is whole only where both are read
         self._embed(dict.fromkeys(s.text for s in (*read_sentences(passages), *each)))
+        self._read.update(passages)
         return len(self._vectors) < self._cache_size
+
+    def has_read(self, passage: str) -> bool:
+        """Return whether the sentences of a passage need not be embedded."""
+        return passage in self._read
+
+    def learn(self, passage: str, vectors: Mapping[str, np.ndarray]) -> None:
+        """Take the vectors of the sentences of a passage, by their texts, as embedded."""
+        self._keep(vectors)
+        self._read.add(passage)
 
     def _complete_batch(self, requests: Sequence[Request]) -> Iterator[Reply]:
         prepared = [self._prepare(request) for request in requests]
@@ -136,13 +152,17 @@ class ExtractiveModel:
         missing = [text for text in texts if text not in known]
         if missing:
             known.update(zip(missing, self._embedder.embed(missing), strict=True))
+        self._keep(known)
+        return known
+
+    def _keep(self, vectors: Mapping[str, np.ndarray]) -> None:
         with self._lock:
-            for text in texts:
-                self._vectors[text] = known[text]
+            for text, vector in vectors.items():
+                self._vectors[text] = vector
                 self._vectors.move_to_end(text)
             while len(self._vectors) > self._cache_size:
                 self._vectors.popitem(last=False)
-        return known
+                self._read.clear()
 
     def _reply(
         self,

@@ -76,6 +76,26 @@ def _is_entered(connection: sa.Connection, row: dict) -> bool:
     return connection.execute(sa.select(CALLS.c.id).where(*same)).first() is not None
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What the calls of a corpus have cost, up to one of them."""
+
+    calls: int = 0
+    cost_usd: float = 0.0
+    last_id: int = 0
+
+
+def spent(store: ParquetStore, corpus: str, before: Spent = Spent()) -> Spent:
+    """Return what all calls of a corpus have cost; only those after `before` are read."""
+    sums = (sa.func.sum(CALLS.c.calls), sa.func.sum(CALLS.c.cost_usd), sa.func.max(CALLS.c.id))
+    query = sa.select(*sums).where(CALLS.c.corpus == corpus, CALLS.c.id > before.last_id)
+    with state_of(store).reading() as connection:
+        calls, cost_usd, last_id = connection.execute(query).one()
+    if last_id is None:
+        return before
+    return Spent(before.calls + int(calls or 0), before.cost_usd + (cost_usd or 0.0), last_id)
+
+
 def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -> None:
     """Write calls that are not in the table's files yet as a new file of each corpus.
 

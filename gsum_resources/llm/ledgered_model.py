@@ -103,7 +103,11 @@ class LedgeredModel:
             ).append(index)
         equal = {key: [requests[index] for index in same] for key, same in indices_by_key.items()}
         on_stored = self._reply_callback(indices_by_key, len(requests), on_reply)
-        writer = ReplyWriter(self._ledger, self.identity, self._failure_scope, equal, on_stored)
+        # replies of rules are computed again sooner than a transaction ends
+        behind = self._store.writes_behind if self.only_quotes else None
+        writer = ReplyWriter(
+            self._ledger, self.identity, self._failure_scope, equal, on_stored, behind
+        )
         writer.recall(*self.known(equal))
         try:
             self._complete_missing(

@@ -1,9 +1,11 @@
 """Replies to a batch of requests, each stored with its row of the ledger before it is reported."""
 
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.stored_reply import decode, decode_failure, storable, storable_failure
@@ -13,6 +15,7 @@ from gsum_resources.state.database import reply_row
 COMPLETIONS, FAILURES = "completions", "failures"  # kinds of replies
 _STALLED_S = 0.25  # a transaction takes a few hundredths of a second
 _POLL_S = 0.05
+_LOG = logging.getLogger(__name__)
 _Arrived = tuple[bytes, Reply, dict, list[dict]]
 """A key, its reply, its row of the ledger, and its rows of `REPLIES`."""
 
@@ -29,6 +32,7 @@ class ReplyWriter:
     failure_scope : of a `Repeating` model; "" for others.
     requests : equal requests by their key.
     on_stored : called with every key and reply once it is stored, one at a time.
+    behind : stores replies later; None: they are awaited.
 
     Attributes
     ----------
@@ -42,9 +46,10 @@ class ReplyWriter:
         failure_scope: str,
         requests: Mapping[bytes, Sequence[Request]],
         on_stored: Callable[[bytes, Reply], None],
+        behind: Executor | None = None,
     ) -> None:
         self._ledger, self._identity, self._failure_scope = ledger, identity, failure_scope
-        self._requests, self._on_stored = requests, on_stored
+        self._requests, self._on_stored, self._behind = requests, on_stored, behind
         self.replies: dict[bytes, Reply] = {}
         self.added: set[bytes] = set()
         self._arrived: queue.SimpleQueue[_Arrived | None] = queue.SimpleQueue()
@@ -73,6 +78,12 @@ class ReplyWriter:
         elif isinstance(reply, CompletionError) and reply.repeats and self._failure_scope:
             memo_rows = [reply_row(FAILURES, self._failure_scope, key, storable_failure(reply))]
         row = self._ledger.row(key, self._requests[key][0], reply)
+        if self._behind:
+            with self._lock:
+                self.added.add(key)
+                self._note(key, reply)
+            self._behind.submit(_enter_behind, self._ledger, row, memo_rows)
+            return
         with self._lock:
             if not self.added:
                 self._writer.start()
@@ -87,7 +98,7 @@ class ReplyWriter:
         Exception
             The error that prevented a reply from being stored or reported.
         """
-        if self.added:
+        if self.added and not self._behind:
             self._arrived.put(None)
             self._writer.join()
         cached = [
@@ -131,3 +142,10 @@ class ReplyWriter:
     def _note(self, key: bytes, reply: Reply) -> None:
         self.replies[key] = reply
         self._on_stored(key, reply)
+
+
+def _enter_behind(ledger: Ledger, row: dict, memo_rows: Sequence[dict]) -> None:
+    try:
+        ledger.enter([row], memo_rows)
+    except Exception:
+        _LOG.exception("a reply is not stored")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.endpoint.budget import Amount, Budget, Reserve, Spending, free_of_charge
 from gsum_resources.endpoint.stream import OnWords
-from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
+from gsum_resources.engine.blocks import LOCAL, Engine, Movable, engine_of
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress, ReserveRequests
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
@@ -145,7 +145,7 @@ class Models:
     @cached_property
     def embedder(self) -> MemoizedEmbedder:
         """The embedder of chunks and queries."""
-        return MemoizedEmbedder(self.bare("embedding_model"), self.store, self.engine)
+        return self._memoized(self.bare("embedding_model"))
 
     @cached_property
     def scorer(self) -> MemoizedScorer:
@@ -275,10 +275,12 @@ class Models:
             return cast(LanguageModel, SpreadModel(model, self.engine) if spreads else model)
         from gsum_resources.llm.extractive import ExtractiveModel
 
-        # a fixed embedder, so that its answers do not depend on the corpus's embedding model
-        return ExtractiveModel(
-            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store, self.engine)
-        )
+        # a fixed embedder, so that its answers do not depend on the corpus's embedding model;
+        # where this is the same one, a question is embedded once
+        fixed = EmbeddingSettings()
+        if self.settings.embedding == fixed and "embedding_model" not in self.overrides:
+            return ExtractiveModel(self.embedder)
+        return ExtractiveModel(self._memoized(self._local_embedder(fixed)))
 
     def _new_embedder(self) -> Embedder:
         settings = self.settings.embedding
@@ -287,6 +289,14 @@ class Models:
 
             return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
         return self._local_embedder(settings)
+
+    def _memoized(self, embedder: Embedder) -> MemoizedEmbedder:
+        """Return an embedder that embeds each text once.
+
+        A process that answers questions computes the vector of a question sooner than it stores it.
+        """
+        stores_queries = not (self.quick and isinstance(embedder, Movable))
+        return MemoizedEmbedder(embedder, self.store, self.engine, stores_queries)
 
     def _local_embedder(self, settings: EmbeddingSettings) -> Embedder:
         from gsum_resources.embedding.embedder import LocalEmbedder

@@ -44,11 +44,13 @@ class Memo:
         self._merge_at: dict[str, int] = {}  # number of segments, by shard
         self._lock, self._writing = threading.RLock(), threading.Lock()
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the stored values of `keys`."""
+    def get(self, keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, bytes]:
+        """Return the stored values of `keys`; `on_disk=False`: those in this process's memory."""
         with self._lock:
             wanted = list(dict.fromkeys(keys))
             values = self._recent.get(wanted)
+            if not on_disk:
+                return values
             missing = _by_shard(k for k in wanted if k not in values)
             segments = self._segments(missing)
             for shard, keys_of_shard in missing.items():
@@ -56,10 +58,15 @@ class Memo:
             self._recent.add(values)
         return values
 
-    def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Store `items`; they are on disk when this returns, unless the store writes behind."""
+    def put(self, items: Mapping[bytes, bytes], on_disk: bool = True) -> None:
+        """Store `items`; they are on disk when this returns, unless the store writes behind.
+
+        `on_disk=False`: they are kept in this process's memory alone, the most recent ones.
+        """
         with self._lock:
             self._recent.add(items)
+        if not on_disk:
+            return
         if writing := self._store.writes_behind:
             writing.submit(self._write, dict(items))
         else:

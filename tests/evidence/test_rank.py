@@ -41,6 +41,7 @@ def ranked(
     n: int = 200,
     prose: Network | None = None,
     speaker: str = "Ann",
+    explains: bool = True,
 ) -> Evidence:
     parts = list(tables(TEXTS, VECTORS))
     parts.append(spoken(parts[1]["chunk_id"].to_pylist(), speaker))
@@ -52,7 +53,9 @@ def ranked(
     questions = Questions(ids, texts, documents or [None] * len(texts), vectors)
     collection = Collection.from_tables(*parts[:3])
     index = SentenceIndex.of_rows(parts[3])
-    return rank(collection, index, questions, texts, network, Words(), n, lambda: 0.0, prose)
+    return rank(
+        collection, index, questions, texts, network, Words(), n, lambda: 0.0, prose, explains
+    )
 
 
 def ranked_in(parts: Sequence[pa.Table], index: SentenceIndex, questions: Questions) -> Evidence:
@@ -248,6 +251,14 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
     found = network.probabilities(scaled, [])
     both = np.array([0, 1])
     assert reasons(network, scaled, [], found, both) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
+
+
+def test_only_reasons_differ_where_nothing_is_explained() -> None:
+    whole, bare = ranked(["Who broke the pump?"]), ranked(["Who broke the pump?"], explains=False)
+    assert bare.rankings.equals(whole.rankings)
+    shown = ["chunk_id", "rank", "probability"]
+    assert bare.probabilities.select(shown).equals(whole.probabilities.select(shown))
+    assert not any(bare.probabilities["reasons"].to_pylist())
 
 
 def test_reasons_of_some_passages_are_those_among_all() -> None:

@@ -60,7 +60,7 @@ class Home:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setattr(module, "MAPPED_FROM", 10)
+    monkeypatch.setattr(module, "SENTENCES_MAPPED_FROM", 10)
     return Home(str(tmp_path))
 
 

@@ -4,6 +4,7 @@ every call is on record: also when the run is killed, the model gives up, or tex
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,33 @@ def test_answers_are_requested_once_and_failures_every_time(store):
     assert sum(row["error"] is not None for row in rows) == 2
     assert len(rows) == 5
     assert {row["corpus"] for row in rows} == {"tales"}
+
+
+def test_replies_of_rules_are_stored_behind_in_a_resident_process(store):
+    rules = FirstWords()
+    rules.only_quotes = True  # type: ignore[attr-defined]
+    stored = threading.Event()
+    with ThreadPoolExecutor(1) as store.writes_behind:
+        store.writes_behind.submit(stored.wait)
+        (reply,) = ledgered(store, rules).complete([GOOD])  # waits for no write
+        stored.set()
+    store.writes_behind = None
+    assert isinstance(reply, Completion)
+    (known,) = ledgered(store, rules).complete([GOOD])
+    assert (known.text, known.cached, rules.n_requests) == (reply.text, True, 1)
+    assert [row["cached"] for row in calls(store)] == [False, True]
+
+
+def test_what_calls_cost_is_summed_from_the_last_one_on(store):
+    assert ledgers.spent(store, "tales") == ledgers.Spent()
+    ledgered(store, FirstWords()).complete(make_requests(3))
+    first = ledgers.spent(store, "tales")
+    ledgered(store, FirstWords()).complete(make_requests(4))  # three are stored
+    assert ledgers.spent(store, "tales", first) == ledgers.spent(store, "tales")
+    rows = calls(store)
+    assert ledgers.spent(store, "tales").calls == sum(row["calls"] for row in rows)
+    assert ledgers.spent(store, "tales").cost_usd == sum(row["cost_usd"] for row in rows)
+    assert ledgers.spent(store, "other") == ledgers.Spent()
 
 
 def test_equal_requests_cost_once(store):

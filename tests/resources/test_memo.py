@@ -30,6 +30,16 @@ def test_values_are_visible_to_other_processes_at_once(store: ParquetStore) -> N
     assert Memo(store, "kind", "another model").get([key(1)]) == {}
 
 
+def test_values_of_this_process_alone_are_not_on_disk(store: ParquetStore) -> None:
+    memo = Memo(store, "kind", "model")
+    memo.put({key(1): b"one"})
+    memo.put({key(2): b"two"}, on_disk=False)
+    assert memo.get([key(1), key(2)]) == {key(1): b"one", key(2): b"two"}
+    there = Memo(store, "kind", "model")
+    assert there.get([key(1)], on_disk=False) == {}
+    assert there.get([key(1), key(2)]) == {key(1): b"one"}
+
+
 def test_many_segments_are_merged_without_loss(store: ParquetStore) -> None:
     memo, early = Memo(store, "kind", "model"), Memo(store, "kind", "model")
     memo.put({key(0): b"0"})
@@ -92,3 +102,16 @@ def test_each_distinct_text_is_embedded_once(store: ParquetStore) -> None:
     assert (again == first[[1, 0]]).all()
     assert embedder.embed([]).shape == (0, inner.dimension)
     assert np.allclose(np.linalg.norm(first, axis=1), 1)
+
+
+def test_queries_that_are_not_stored_are_embedded_once_in_a_process(store: ParquetStore) -> None:
+    inner = HashEmbedder()
+    embedder = MemoizedEmbedder(inner, store, stores_queries=False)
+    assert (embedder.embed_queries(["a"]) == embedder.embed_queries(["a"])).all()
+    assert inner.n_embedded == 1
+    embedder.embed(["a"])
+    assert inner.n_embedded == 2
+    MemoizedEmbedder(inner, store).embed(["a"])
+    assert inner.n_embedded == 2  # a passage is stored
+    MemoizedEmbedder(inner, store).embed_queries(["a"])
+    assert inner.n_embedded == 3

@@ -2,14 +2,19 @@
 
 import socket
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.embedding.numpy_encoder import NumpyEncoder
+from gsum_resources.embedding.windows import Windows
 from gsum_resources.models.by_work import Models
 from gsum_resources.models.models_check import CheckedModel, check_models
+from gsum_resources.protocols.models import Request
 from gsum_resources.settings.schema import Settings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_server
@@ -28,6 +33,26 @@ def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: P
     assert exact.identity("language_model") == fast.identity("language_model")
     inner = [m.bare("language_model") for m in (exact, fast)]
     assert len({model._embedder.identity for model in inner}) == 1
+
+
+def test_a_question_is_embedded_once_to_search_and_to_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded, encode = [], NumpyEncoder.encode
+
+    def counted(encoder: NumpyEncoder, windows: Windows, *others: Any) -> np.ndarray:
+        embedded.append(len(windows.ids))
+        return encode(encoder, windows, *others)
+
+    monkeypatch.setattr(NumpyEncoder, "encode", counted)
+    store = ParquetStore(str(tmp_path))
+    asked, question = Models(Settings(), store, TABLES["llm_calls"], quick=True), "Who broke it?"
+    asked.embedder.embed_queries([question])
+    request = Request("answer", "", question, ("Ann broke the pump.",), max_words=20)
+    (reply,) = asked.bare("answers").complete([request])
+    assert reply.text
+    assert embedded == [1, 1]  # the question, and the sentence
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1  # the sentence alone is stored
 
 
 def test_identity_changes_with_the_model_and_not_with_limits(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
+from gsum_assets.answering.ask import ask as direct_answer
+from gsum_assets.answering.workspace import open_workspace
+from gsum_assets.serve.ask_api import answer_object
 from gsum_assets.serve.openapi import description
 from tests.conftest import CORPUS, House
 from tests.serve.conftest import DOCUMENTS, SECRETS
@@ -47,6 +50,19 @@ def test_an_answer_has_sources_with_their_characters(client: TestClient, indexed
     assert sentences
     assert all(1 <= n <= len(answer["sources"]) for s in sentences for n in s["numbers"])
     assert [row["rank"] for row in answer["passages"]] == [*range(1, len(answer["passages"]) + 1)]
+
+
+@pytest.mark.parametrize("method", ["bm25", "hybrid"])
+def test_an_answer_is_that_of_a_process_of_its_own(
+    client: TestClient, indexed: House, method: str
+) -> None:
+    workspace = open_workspace(indexed.home, indexed.pipeline().models, quick=True)
+    for explain in (False, True):
+        found = direct_answer(workspace, CORPUS, QUESTION, method, explain=explain)
+        alone = json.loads(json.dumps(answer_object(workspace, found)))
+        served = ask(client, method=method, explain=explain)
+        assert served.pop("usage").keys() == alone.pop("usage").keys()
+        assert served == alone
 
 
 def test_a_streamed_answer_is_the_same(client: TestClient) -> None:
