@@ -226,10 +226,10 @@ def answerability(
         gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
         if (found := surprise(texts[i], *words_of)) is not None:
             rows[-1] |= OF_DOCUMENT.verdict(found, gap)
-    near = sorted({ids[j] for _, _, nearest in over_all.values() for j in nearest.tolist()})
+    near = sorted({ids[int(j)] for _, _, nearest in over_all.values() for j in nearest})
     text_of = dict(zip(near, read(near), strict=True)) if near else {}
     for place, (text, similarity, nearest) in over_all.items():
-        read_texts = [text_of[ids[j]] for j in nearest.tolist()]
+        read_texts = [text_of[ids[int(j)]] for j in nearest]
         counted = WordCounts.of(read_texts)
         if (found := missing(text, counted)) is not None:
             lacking = lacks_name(text, read_texts, counted)
@@ -272,7 +272,7 @@ class _Others:
 
     @cached_property
     def _texts(self) -> list[str]:
-        return self._read([self._ids[i] for i in self._chosen.tolist()])
+        return self._read([self._ids[int(i)] for i in self._chosen])
 
     @cached_property
     def _all(self) -> WordCounts:
@@ -285,4 +285,4 @@ class _Others:
         others = self._all.without(WordCounts.of(inside))
         if others.n_words < _LEAST_OTHER_WORDS:
             return None
-        return WordCounts.of(self._read(self._ids[first:last])), others
+        return WordCounts.of(self._read(list(self._ids[first:last]))), others
