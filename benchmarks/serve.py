@@ -5,6 +5,10 @@
 A process of its own serves the home. Each question differs from all others, so that no stored reply
 answers it; `--warm` of them are asked before the measurement, in which sentences of passages get
 the vectors that later questions use again.
+
+A home that `python -m benchmarks.growing size --home DIR --chunks 100000` leaves in DIR/100000
+has vectors of words, with which `--generated` serves it. A question then costs one pass of the
+packaged encoder, as with packaged vectors; its result is not used.
 """
 
 import argparse
@@ -23,7 +27,10 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
+import numpy as np
 import psutil
+
+from benchmarks.growing.generated import WordVectors
 
 _ABOUT = ("budget", "design", "schedule", "people", "costs", "problem", "plan", "team", "price")
 _FORMS = (
@@ -42,11 +49,50 @@ def questions(seed: str) -> Iterator[str]:
         yield _FORMS[i % 5].format(*words, f"{seed}-{i}")
 
 
+def serve_generated() -> None:
+    """Serve a generated home until the process is ended."""
+    from gsum_assets.pipeline.tables import TABLES
+    from gsum_assets.retrieval.answerability import PACKAGED
+    from gsum_assets.serve.access import access_for
+    from gsum_assets.serve.app import new_app
+    from gsum_assets.serve.limits import Limits
+    from gsum_assets.serve.server import Server, address_of, listening_at
+    from gsum_assets.serve.service import Service
+    from gsum_resources.embedding.embedder import LocalEmbedder
+    from gsum_resources.llm.extractive import ExtractiveModel
+    from gsum_resources.models.by_work import Models
+    from gsum_resources.settings.home import Home
+
+    encoder = LocalEmbedder(runtime="numpy")
+
+    class AtPackagedCost(WordVectors):
+        identity = f"{WordVectors.identity}:{PACKAGED}"  # answers are judged by cosines
+
+        def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+            encoder.embed_queries(texts)
+            return super().embed_queries(texts)
+
+        def unloaded(self, threads: int | None) -> "AtPackagedCost":
+            """Return itself: as with the packaged embedder, vectors of questions are not stored."""
+            return self
+
+    home, words = Home.from_environment(), AtPackagedCost()
+    settings, store = home.settings(), home.open_store()
+    models = Models(settings, store, TABLES["llm_calls"], {"embedding_model": words}, quick=True)
+    models.overrides["language_model"] = ExtractiveModel(models.embedder)
+    with listening_at("127.0.0.1", 0) as listening:
+        app = new_app(Service.over(home, models), access_for("127.0.0.1", {}))
+        address = address_of(listening)
+        Server(app, Limits(), lambda: print(f"{address} answers", flush=True)).run([listening])
+
+
 @contextmanager
-def served() -> Iterator[tuple[str, psutil.Process, float]]:
+def served(is_generated: bool) -> Iterator[tuple[str, psutil.Process, float]]:
     """Yield the address of a service, its process, and when it was started."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "gsum_assets.cli.main", "serve", "--port", "0"]
+    if is_generated:
+        command = [sys.executable, "-c", f"from {__spec__.name} import serve_generated as s; s()"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -93,6 +139,12 @@ def cpu_s(process: psutil.Process) -> float:
     return times.user + times.system
 
 
+def memory(process: psutil.Process) -> str:
+    """Return the memory of a process, and what of it are mapped files."""
+    used = process.memory_info()
+    return f"{used.rss / 2**20:.0f} MiB, of which mapped files {used.shared / 2**20:.0f} MiB"
+
+
 def many(address: str, corpus: str, method: str, n_clients: int, for_s: float) -> str:
     """Return what clients that ask at the same time experience."""
     until, errors = time.monotonic() + for_s, []
@@ -124,13 +176,15 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=60, help="questions before the measurement")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--generated", action="store_true", help="the home has vectors of words")
     parser.add_argument("--seconds", type=float, default=60, help="of many clients; 0: none")
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
-    with served() as (address, process, started):
+    with served(arguments.generated) as (address, process, started):
         client, asked = Client(address, arguments.corpus), questions(f"one {os.getpid()}")
         client.ask(methods[0], next(asked))
-        print(f"start to first answer: {time.perf_counter() - started:.2f} s")
+        first_s = time.perf_counter() - started
+        print(f"start to first answer: {first_s:.2f} s; memory then: {memory(process)}")
         for method in methods:
             first = [client.ask(method, next(asked)) for _ in range(arguments.warm)]
             before = cpu_s(process)
@@ -141,8 +195,7 @@ def main() -> None:
         if arguments.seconds:
             told = many(address, arguments.corpus, methods[0], arguments.clients, arguments.seconds)
             print(f"{arguments.clients} clients, {methods[0]}, {arguments.seconds:.0f} s: {told}")
-        memory = process.memory_info().rss / 2**20
-        print(f"memory of the service: {memory:.0f} MiB")
+        print(f"memory of the service: {memory(process)}")
         with urllib.request.urlopen(f"{address}/health", timeout=10) as reply:
             assert reply.status == 200
 

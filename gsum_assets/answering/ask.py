@@ -233,7 +233,7 @@ def find(
     """Run the steps up to `contexts` for a question; parameters as in `ask`."""
     if where:
         inputs = restricted(family, inputs, where)
-    titles = titles_in(inputs.tables["documents"])
+    titles = inputs.derived("titles", ("documents",), lambda: titles_in(inputs.tables["documents"]))
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
@@ -309,8 +309,8 @@ def _sources(
     return Sources(
         passages,
         found.titles,
-        _of_documents(read("chunks", _WITHOUT_TEXT), shown).to_pylist(),
-        partial(location_of, _of_documents(read("document_sections", None), shown)),
+        _of_documents(found.inputs.tables["chunks"], shown).select(_WITHOUT_TEXT).to_pylist(),
+        partial(location_of, _of_documents(Lazy(partial(read, "document_sections", None)), shown)),
         sentences,
         texts_of,
     )
@@ -384,10 +384,10 @@ def _shown(contexts: pa.Table) -> list[dict]:
     return [row for row in ordered.to_pylist() if row["text"]]
 
 
-def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
+def _of_documents(table: Lazy, passages: Sequence[dict]) -> pa.Table:
     """Return the rows of the documents that the passages are from."""
-    wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
-    return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
+    documents = {row["document_id"] for row in passages if row["document_id"]}
+    return table.rows_with("document_id", sorted(documents))
 
 
 def require_question(question: str) -> None:

@@ -22,6 +22,7 @@ several is judged by `surprise` alone, and others are not judged.
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import default_tokenizer
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import first_of
 from gsum_resources.text.reading import CONTENTLESS, question_aspects
 from gsum_resources.text.scripts import is_plain
 from gsum_resources.text.vocabulary import content_stems, stem, words
@@ -200,20 +202,21 @@ def answerability(
             f"answerability: question vectors have {lengths[0]} dimensions, passage vectors "
             f"{lengths[1]}; materialize chunk_embeddings with the questions' embedding model"
         )
-    ids = list(collection.chunk_ids)
-    number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
+    ids, documents = collection.chunk_ids, collection.document_ids
     words_by = _Others(collection, read)
     rows, over_all = [], {}
     for i, query_id in enumerate(questions.ids):
         cosines = collection.embeddings @ questions.embeddings[i]
-        document = number_of.get(questions.document_ids[i] or "")
-        if document is None and questions.document_ids[i]:
-            continue  # its document has no passage
+        document = None
+        if document_id := questions.document_ids[i]:
+            document = bisect_left(documents, document_id)
+            if document == len(documents) or documents[document] != document_id:
+                continue  # it has no passage
         bounds = (0, -1) if document is None else (document, document + 1)
         first, last = collection.starts[list(bounds)].tolist()
         if not len(own := cosines[first:last]):
             continue
-        nearest = first + np.argsort(-own, kind="stable")[:_NEAREST]
+        nearest = first + first_of(own, _NEAREST)
         row = {"query_id": query_id, "probability": None, "threshold": None, "is_answered": True}
         rows.append(row | {"chunk_id": ids[int(nearest[0])]})
         words_of = None if document is None else words_by.of(document)
@@ -223,10 +226,10 @@ def answerability(
         gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
         if (found := surprise(texts[i], *words_of)) is not None:
             rows[-1] |= OF_DOCUMENT.verdict(found, gap)
-    near = sorted({ids[j] for _, _, nearest in over_all.values() for j in nearest.tolist()})
+    near = sorted({ids[int(j)] for _, _, nearest in over_all.values() for j in nearest})
     text_of = dict(zip(near, read(near), strict=True)) if near else {}
     for place, (text, similarity, nearest) in over_all.items():
-        read_texts = [text_of[ids[j]] for j in nearest.tolist()]
+        read_texts = [text_of[ids[int(j)]] for j in nearest]
         counted = WordCounts.of(read_texts)
         if (found := missing(text, counted)) is not None:
             lacking = lacks_name(text, read_texts, counted)
@@ -263,13 +266,13 @@ class _Others:
     """Words of a document and of the others, which are counted in a sample."""
 
     def __init__(self, collection: Collection, read: ReadTexts) -> None:
-        self._ids, self._starts, self._read = list(collection.chunk_ids), collection.starts, read
+        self._ids, self._starts, self._read = collection.chunk_ids, collection.starts, read
         self._chosen = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
         self.of = cache(self._of)
 
     @cached_property
     def _texts(self) -> list[str]:
-        return self._read([self._ids[i] for i in self._chosen.tolist()])
+        return self._read([self._ids[int(i)] for i in self._chosen])
 
     @cached_property
     def _all(self) -> WordCounts:
@@ -282,4 +285,4 @@ class _Others:
         others = self._all.without(WordCounts.of(inside))
         if others.n_words < _LEAST_OTHER_WORDS:
             return None
-        return WordCounts.of(self._read(self._ids[first:last])), others
+        return WordCounts.of(self._read(list(self._ids[first:last]))), others

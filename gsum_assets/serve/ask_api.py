@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -20,7 +19,6 @@ from gsum_assets.serve.errors import error_of
 from gsum_assets.serve.requests import with_body
 from gsum_assets.serve.service import Service, service_of
 from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
-from gsum_resources.store.arrow import pc
 
 _MOST_PASSAGES = 200
 _MOST_CORPORA = 20
@@ -182,9 +180,8 @@ def _spans(
     spans = {}
     for corpus in {source["corpus"] for source in sources if source["corpus"]}:
         ids = [source["node_id"] for source in sources if source["corpus"] == corpus]
-        rows = workspace.rows("chunks", corpus).columns(["chunk_id", "start", "end"])
-        rows = rows.filter(pc.is_in(rows["chunk_id"], value_set=pa.array(ids, pa.string())))
-        for row in rows.to_pylist():
+        rows = workspace.rows("chunks", corpus).rows_with("chunk_id", ids)
+        for row in rows.select(["chunk_id", "start", "end"]).to_pylist():
             spans[corpus, row["chunk_id"]] = row["start"], row["end"]
     return spans
 

@@ -12,13 +12,8 @@ from gsum_assets.answering.scope import titles_in
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.serve.errors import RequestError
-from gsum_assets.serve.graphs import (
-    Graph,
-    entity_graph,
-    jerr_graph,
-    passage_graph,
-    record_graph,
-)
+from gsum_assets.serve.graph_kinds import entity_graph, jerr_graph, passage_graph, record_graph
+from gsum_assets.serve.graphs import Graph
 from gsum_resources.store.arrow import pc
 
 _MOST_PASSAGES = 200_000  # whose graph is made as a whole

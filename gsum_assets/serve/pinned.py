@@ -24,9 +24,10 @@ from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import Partition, Provenance, provenance_of
+from gsum_resources.store.row_index import RowIndex
 from gsum_resources.store.table import Table
 
-_IN_MEMORY = 2**28  # bytes of a table's rows up to which all of them stay decoded in memory
+_IN_MEMORY = 2**30  # bytes of a table's rows of which selected ones stay decoded in memory
 
 
 @dataclass(frozen=True)
@@ -193,15 +194,23 @@ class PinnedWorkspace(Workspace):
     def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
         """Return the rows of some partitions, which stay in memory.
 
-        Rows of a table are selected in memory, unless it is large: then from its mapped files.
+        Of a large table, those that were selected last do.
         """
         key = table.name, tuple(partitions)
         if key not in self._rows:
             read = super().kept_rows(table, partitions)
             version, metadata = read.version() or "", partial(self.store.metadata, table)
-            is_large = sum(map(_decoded_bytes, map(metadata, partitions))) > _IN_MEMORY
-            rows_with = read.rows_with if is_large else None
-            self._rows[key] = Lazy(read.get, read.columns, read.parts, rows_with, lambda: version)
+            n_bytes = sum(map(_decoded_bytes, map(metadata, partitions)))
+            n_kept = max(1, int(len(partitions) * min(1.0, _IN_MEMORY / max(1, n_bytes))))
+
+            def index() -> RowIndex:
+                return RowIndex(read.parts(), n_kept)
+
+            def rows_with(column: str, values: pa.Array) -> pa.Table:
+                return self.kept.get((*key, RowIndex), version, index).rows_with(column, values)
+
+            selected = rows_with if partitions else None
+            self._rows[key] = Lazy(read.get, read.columns, read.parts, selected, lambda: version)
         return self._rows[key]
 
     def sections(

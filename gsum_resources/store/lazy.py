@@ -62,7 +62,7 @@ class Lazy:
         """Return the rows of a table whose text in a column is one of `values`."""
         wanted = pa.array(values, pa.string())
         if self._read_rows_with is None:
-            return _rows_with(self._read(), column, wanted)
+            return rows_where(self._read(), column, wanted)
         return self._read_rows_with(column, wanted)
 
     def version(self) -> str | None:
@@ -103,9 +103,9 @@ def lazy_rows(
     def rows_with(column: str, values: pa.Array) -> pa.Table:
         """Read the other columns only of partitions that have such a row."""
         tables = [
-            _rows_with(read(some=[partition]), column, values)
+            rows_where(read(some=[partition]), column, values)
             for partition in partitions
-            if _rows_with(read([column], [partition]), column, values).num_rows
+            if rows_where(read([column], [partition]), column, values).num_rows
         ]
         return pa.concat_tables(tables) if tables else read(some=[])
 
@@ -129,10 +129,10 @@ def restricted_to(table: Lazy, column: str, values: Sequence[str]) -> Lazy:
 
     def columns(names: Sequence[str]) -> pa.Table:
         rows = table.columns(list(dict.fromkeys([*names, column])))
-        return _rows_with(rows, column, wanted).select(list(names))
+        return rows_where(rows, column, wanted).select(list(names))
 
     def rows_with(other: str, others: pa.Array) -> pa.Table:
-        return _rows_with(table.rows_with(other, others.to_pylist()), column, wanted)
+        return rows_where(table.rows_with(other, others.to_pylist()), column, wanted)
 
     return Lazy(lambda: table.rows_with(column, values), columns, read_rows_with=rows_with)
 
@@ -153,5 +153,6 @@ def require_written(
     )
 
 
-def _rows_with(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+def rows_where(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    """Return the rows whose value of a column is one of `values`."""
     return rows.filter(pc.is_in(rows[column], value_set=values))

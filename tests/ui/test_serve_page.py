@@ -118,9 +118,11 @@ def test_conversation_goes_with_the_next_question(page: Any, service: tuple[str,
     page.goto(service[0])
     ask(page)
     page.locator("#method").select_option("gor")
+    page.get_by_label("Where").fill("kind = 'minutes'")
     ask(page, "And why?")
     body = service[1].requests[-1]
     assert (body["question"], body["method"], body["stream"]) == ("And why?", "gor", True)
+    assert body["where"] == "kind = 'minutes'"
     assert [turn["question"] for turn in body["history"]] == ["Which drive?"]
     page.goto(f"{service[0]}#/documents")
     page.locator(".titles a").first.wait_for()

@@ -14,7 +14,7 @@ export async function show(main) {
   const turns = turnsOf.get(of.corpus) ?? [];
   turnsOf.set(of.corpus, turns);
   const list = h("div", { class: "turns" });
-  const form = questionForm(of, (question, method, document) => add(list, turns, of.corpus, question, method, document));
+  const form = questionForm(of, (asked) => add(list, turns, of.corpus, asked));
   fill(main, h("div", { class: "column" }, h("h1", { class: turns.length ? "hidden" : null }, `Ask ${of.corpus}`), turns.length ? null : lead(of), list, form, turns.length ? null : h("div", { class: "some" })));
   for (const turn of turns) list.append(turn.element);
   if (!turns.length) showDocuments(main.querySelector(".some"), of);
@@ -28,26 +28,29 @@ async function showDocuments(target, of) {
   fill(target, h("h2", { class: "small" }, "Some of the documents"), h("ul", { class: "plain" }, found.documents.map((row) => h("li", {}, h("a", { href: readerLink({ doc: row.document_id }) }, row.title)))));
 }
 
-/** Return the form for a question; `submit` gets question, method and document. */
+/** Return the form for a question; `submit` gets question, method, document and where. */
 function questionForm(of, submit) {
   const draft = drafts.get(of.corpus) ?? {};
   const text = h("textarea", { id: "question", rows: "1", placeholder: "What was decided, and why?", required: true, "aria-label": "Question" }, draft.text ?? "");
   const method = h("select", { id: "method" }, methodOptions(of, draft.method));
   const document = documentInput(of, draft.document);
+  const where = h("input", { type: "search", placeholder: "any document", title: "Condition on the documents that are searched: date >= '2024-01-01' and kind = 'minutes'", autocomplete: "off" });
+  if (draft.where) where.value = draft.where;
   const button = h("button", { type: "submit", class: "primary" }, "Ask");
-  const keep = () => drafts.set(of.corpus, { text: text.value, method: method.value, document: document.value() });
+  const chosen = () => ({ method: method.value, document: document.value(), where: where.value.trim() });
+  const keep = () => drafts.set(of.corpus, { text: text.value, ...chosen() });
   const send = (event) => {
     event?.preventDefault();
     if (running) return running.abort();
     if (!text.value.trim()) return;
-    submit(text.value.trim(), method.value, document.value());
+    submit({ question: text.value.trim(), ...chosen() });
     text.value = "";
     keep();
   };
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
   });
-  return h("form", { class: "question", submit: send, input: keep }, text, h("div", { class: "bar" }, h("label", {}, "Method ", method), document.element, button));
+  return h("form", { class: "question", submit: send, input: keep }, text, h("div", { class: "bar" }, h("label", {}, "Method ", method), document.element, h("label", {}, "Where ", where), button));
 }
 
 export const methodOptions = (of, chosen = "") =>
@@ -69,7 +72,7 @@ function documentInput(of, chosen) {
   return { element: h("label", {}, "In ", input, list), value: () => ids.get(input.value) ?? input.value.trim() };
 }
 
-async function add(list, turns, name, question, method, document) {
+async function add(list, turns, name, { question, method, document, where }) {
   const body = h("div", { class: "body", "aria-busy": "true" }, busy("Searching …"));
   const turn = { question, element: h("article", { class: "turn", "aria-label": question }, h("h2", {}, question), body) };
   if (!turns.length) list.parentElement.querySelectorAll("h1, .lead, .some").forEach((element) => element.tagName === "H1" ? element.classList.add("hidden") : element.remove());
@@ -83,7 +86,7 @@ async function add(list, turns, name, question, method, document) {
   let written = "";
   try {
     const answer = await ask(
-      { corpus: name, question, method: method || null, document: document || null, history, explain: true },
+      { corpus: name, question, method: method || null, document: document || null, where, history, explain: true },
       (words) => {
         written = words === null ? "" : written + words;
         fill(body, h("div", { class: "answer writing" }, h("p", {}, written)));
