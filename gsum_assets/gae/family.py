@@ -103,7 +103,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             (*TEXTS, "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
-            code_version="5",
+            code_version="6",
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),
         Step(

@@ -61,7 +61,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             (*PASSAGES, "passage_edges", "walk_trust", "query_embeddings", "passage_scorer"),
-            code_version="4",
+            code_version="5",
             dictionaries={"passage_edges": EDGE},
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),

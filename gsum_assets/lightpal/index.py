@@ -130,7 +130,7 @@ INDEX = (
             "of which neither has changed are not compared again."
         },
         (*PASSAGES, "corpus_settings"),
-        code_version="2",
+        code_version="3",
         checks={"candidates": [ARE_PASSAGES, NEAR_EXACT]},
     ),
     Step(
@@ -150,6 +150,7 @@ INDEX = (
             "from a question's initial passages."
         },
         (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
+        code_version="2",
         checks={"passage_edges": [JOIN_CANDIDATES]},
     ),
     Step(

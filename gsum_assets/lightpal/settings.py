@@ -18,7 +18,7 @@ class GraphSettings(SettingsTable):
     """Table `[lightpal.graph]`: edges between passages."""
 
     n_candidates: int = Field(
-        default=100, ge=1, description="most similar passages scored per passage (5.1)"
+        default=200, ge=1, description="most similar passages scored per passage (ours; 100 in 5.1)"
     )
     n_edges: int = Field(
         default=5, ge=1, description="edges from each passage, to its best candidates (5.1)"

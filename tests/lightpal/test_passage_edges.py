@@ -62,18 +62,28 @@ def test_published_graph_uses_scores_and_its_ablation_similarity():
     assert targets(rows, "embedding") == [("b2", 1, 1.0), ("a2", 2, 1.0)]
 
 
-def test_walked_graph_adds_both_in_standard_deviations():
+def test_walked_graph_adds_both_in_standard_deviations_as_far_as_they_agree():
     # similarities: mean .5, deviation of .4 and 0: z = s, 0, -s with s = sqrt(3/2)
     s = math.sqrt(3 / 2)
-    rows = edges({"b2": -1.0, "a2": -3.0, "b1": -2.0})  # z = s, -s, 0
+    # z = s, -s, 0: correlation s²/3 = 1/2, sums 3s/2, -s, -s/2
+    rows = edges({"b2": -1.0, "a2": -3.0, "b1": -2.0})
     found = targets(rows, "walk")
-    assert [target for target, _, _ in found] == ["b2", "a2", "b1"]
-    # 2s squared; a sum below zero, as -s, has the least weight
-    assert [weight for *_, weight in found] == pytest.approx([6.0, 1e-6, 1e-6], rel=1e-5)
-    half = targets(edges({"b2": -1.5, "a2": -1.5, "b1": -3.0}), "walk")  # z = 1/√2, 1/√2, -√2
+    assert [target for target, _, _ in found] == ["b2", "b1", "a2"]
+    # squared; a sum below zero has the least weight
+    assert [weight for *_, weight in found] == pytest.approx([3.375, 1e-6, 1e-6], rel=1e-5)
+    # z = 1/√2, 1/√2, -√2: correlation s/√2
+    half = targets(edges({"b2": -1.5, "a2": -1.5, "b1": -3.0}), "walk")
+    r = math.sqrt(0.5)
     assert [weight for *_, weight in half] == pytest.approx(
-        [(s + math.sqrt(0.5)) ** 2, 0.5, 1e-6], rel=1e-5
+        [(s * r * s + r) ** 2, 0.5, 1e-6], rel=1e-5
     )
+
+
+def test_similarity_that_contradicts_the_scores_does_not_count():
+    # the scores are best where the similarity is worst
+    found = targets(edges(), "walk")
+    assert [target for target, _, _ in found] == ["b1", "a2", "b2"]
+    assert found[0][2] == pytest.approx(1.5, rel=1e-5)  # s² by the scores alone
 
 
 def test_equally_strong_edges_are_ordered_by_similarity():
@@ -93,10 +103,10 @@ def test_pair_without_required_score_has_no_edge():
     rows = edges({"b2": -3.0, "a2": None, "b1": -1.0})
     assert [target for target, _, _ in targets(rows, "context")] == ["b1", "b2"]
     assert [target for target, _, _ in targets(rows, "embedding")] == ["b2", "a2", "b1"]
-    # z of the scores: -1, 1; of the similarities: s, -s
+    # z of the scores: -1, 1; of the similarities: s, -s, which do not count
     found = targets(rows, "walk")
-    assert [target for target, _, _ in found] == ["b2", "b1"]
-    assert found[0][2] == pytest.approx((math.sqrt(3 / 2) - 1) ** 2, rel=1e-5)
+    assert [target for target, _, _ in found] == ["b1", "b2"]
+    assert [weight for *_, weight in found] == pytest.approx([1, 1e-6], rel=1e-5)
     assert targets(rows, "context", "document") == []
     assert targets(edges(dict.fromkeys(SCORES)), "context") == []
 

@@ -6,7 +6,7 @@ import pytest
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.seeds import Seeds, names, phrases, with_names_twice
+from gsum_assets.retrieval.seeds import Seeds, names, parts, phrases, with_names_twice
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import collection, of_texts, toy_questions
 
@@ -78,3 +78,34 @@ def test_phrase_that_every_chunk_has_adds_nothing():
         for text in ('did "Ann Lee" go?', "did Ann Lee go?")
     )
     assert named == pytest.approx(plain)
+
+
+def test_parts_are_what_a_question_asks_for_one_by_one():
+    assert parts(
+        "Summarize the cost of the ferry, the paint of the boats, and who sold apples."
+    ) == [
+        "Summarize the cost of the ferry",
+        "the paint of the boats",
+        "who sold apples.",
+    ]
+    assert parts("Why did the ferry stop? What did Ann pay the clerk?") == [
+        "Why did the ferry stop?",
+        "What did Ann pay the clerk?",
+    ]
+    # one part alone: "tea" has one content word, "he" stands for a name of the first part
+    assert parts("Who sold the ferry and tea?") == []
+    assert parts("Why did Ben leave town and where did he sell boats?") == []
+    assert parts("") == []
+
+
+def test_best_chunk_of_each_part_scores_higher():
+    here = of_texts("ferry price, ferry price", "lighthouse paint", "an unlike text", "a ferry")
+    asked, other = (
+        Seeds(here, "en").scores(toy_questions((text, None, 2))).nodes[0]
+        for text in (
+            "the ferry price, the lighthouse paint",
+            "the ferry price the lighthouse paint",
+        )
+    )
+    # ranks for the first part 1, 3, 3, 2, for the second 2, 1, 2, 2
+    assert asked - other == pytest.approx([0.2, 0.2, 0.1, 0.1])
