@@ -6,9 +6,7 @@ A process of its own serves the home. Each question differs from all others, so 
 answers it; `--warm` of them are asked before the measurement, in which sentences of passages get
 the vectors that later questions use again.
 
-A home that `python -m benchmarks.growing size --home DIR --chunks 100000` leaves in DIR/100000
-has vectors of words, with which `--generated` serves it. A question then costs one pass of the
-packaged encoder, as with packaged vectors; its result is not used.
+`--generated` serves a home of `python -m benchmarks.serve_home` with the embedder of its vectors.
 """
 
 import argparse
@@ -27,10 +25,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-import numpy as np
 import psutil
-
-from benchmarks.growing.generated import WordVectors
 
 _ABOUT = ("budget", "design", "schedule", "people", "costs", "problem", "plan", "team", "price")
 _FORMS = (
@@ -51,38 +46,18 @@ def questions(seed: str) -> Iterator[str]:
 
 def serve_generated() -> None:
     """Serve a generated home until the process is ended."""
-    from gsum_assets.pipeline.tables import TABLES
-    from gsum_assets.retrieval.answerability import PACKAGED
+    from benchmarks.serve_home import models_of
     from gsum_assets.serve.access import access_for
     from gsum_assets.serve.app import new_app
     from gsum_assets.serve.limits import Limits
     from gsum_assets.serve.server import Server, address_of, listening_at
     from gsum_assets.serve.service import Service
-    from gsum_resources.embedding.embedder import LocalEmbedder
-    from gsum_resources.llm.extractive import ExtractiveModel
-    from gsum_resources.models.by_work import Models
     from gsum_resources.settings.home import Home
 
-    encoder = LocalEmbedder(runtime="numpy")
-
-    class AtPackagedCost(WordVectors):
-        identity = f"{WordVectors.identity}:{PACKAGED}"  # answers are judged by cosines
-
-        def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-            encoder.embed_queries(texts)
-            return super().embed_queries(texts)
-
-        def unloaded(self, threads: int | None) -> "AtPackagedCost":
-            """Return itself: as with the packaged embedder, vectors of questions are not stored."""
-            return self
-
-    home, words = Home.from_environment(), AtPackagedCost()
-    settings, store = home.settings(), home.open_store()
-    models = Models(settings, store, TABLES["llm_calls"], {"embedding_model": words}, quick=True)
-    models.overrides["language_model"] = ExtractiveModel(models.embedder)
+    home = Home.from_environment()
+    service = Service.over(home, models_of(home, home.open_store()))
     with listening_at("127.0.0.1", 0) as listening:
-        app = new_app(Service.over(home, models), access_for("127.0.0.1", {}))
-        address = address_of(listening)
+        app, address = new_app(service, access_for("127.0.0.1", {})), address_of(listening)
         Server(app, Limits(), lambda: print(f"{address} answers", flush=True)).run([listening])
 
 

@@ -8,7 +8,8 @@ Earlier messages are the conversation before, see `Conversation`. Instructions o
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -20,11 +21,14 @@ from gsum_assets.answering.ask import Answer, methods_ready
 from gsum_assets.answering.choose import chosen_method
 from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
+from gsum_assets.serve.chat_tasks import task_reply
 from gsum_assets.serve.errors import RequestError, error_of
 from gsum_assets.serve.requests import with_body
 from gsum_assets.serve.service import Service, service_of
 from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
 
+Ask = Callable[[], tuple[Answer, list[dict[str, Any]]]]
+"""Returns an answer and its sources."""
 _SOURCES = "\n\nSources:\n"
 _NUMBERS = re.compile(r" ?\[\d+\??\]| ?\[\?\]")
 
@@ -123,19 +127,22 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
     return corpus, chosen
 
 
-def _prepared(request: Request, body: ChatBody) -> AskBody:
-    return body.as_question(*corpus_and_method(request, body.model))
+def _prepared(request: Request, body: ChatBody) -> Ask:
+    """Return what answers a request: by the documents, unless it is about the chat itself."""
+    corpus, method = corpus_and_method(request, body.model)
+    if (reply := task_reply(body.messages[-1].text, corpus)) is not None:
+        return lambda: (Answer(reply, []), [])
+    return partial(_answer_with_sources, service_of(request), body.as_question(corpus, method))
 
 
 async def _complete(request: Request, body: ChatBody) -> Response:
-    asked = await in_thread(_prepared, request, body)
-    service = service_of(request)
+    ask = await in_thread(_prepared, request, body)
     reply = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
     if body.stream:
         with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        chunks = _streamed(service, asked, reply, with_usage)
+        chunks = _streamed(ask, reply, with_usage)
         return StreamingResponse(chunks, media_type=EVENT_STREAM, headers=HEADERS)
-    answer, sources = await in_thread(_answer_with_sources, service, asked)
+    answer, sources = await in_thread(ask)
     message = {"role": "assistant", "content": _text(answer) + _listed(answer), "refusal": None}
     choice = {
         "index": 0,
@@ -154,9 +161,7 @@ def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list
         return answer, sources_of(workspace, answer)
 
 
-async def _streamed(
-    service: Service, asked: AskBody, reply: dict[str, Any], with_usage: bool
-) -> AsyncIterator[bytes]:
+async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncIterator[bytes]:
     """Yield the chunks of a reply."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
@@ -166,14 +171,14 @@ async def _streamed(
     yield chunk({"role": "assistant", "content": ""})
     sources: list[dict[str, Any]] = []
 
-    def ask() -> Answer:
-        answer, found = _answer_with_sources(service, asked)
+    def answered_with_sources() -> Answer:
+        answer, found = ask()
         sources.extend(found)
         return answer
 
     shown, is_void = "", False
     try:
-        async for item in arriving(ask):
+        async for item in arriving(answered_with_sources):
             if isinstance(item, Words):
                 is_void = is_void or (item.text is None and shown != "")
                 if item.text and not is_void:
