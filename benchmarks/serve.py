@@ -19,9 +19,10 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -100,6 +101,15 @@ class Client:
         return seconds
 
 
+def generated_questions(address: str) -> Iterator[str]:
+    """Return questions on the documents of a generated home."""
+    from benchmarks.serve_home import questions_on
+
+    with urllib.request.urlopen(f"{address}/api/corpora", timeout=120) as reply:
+        (corpus,) = json.load(reply)["corpora"]
+    return questions_on(corpus["n_documents"], os.getpid())
+
+
 def shown(seconds: Sequence[float]) -> str:
     """Return median, 99th percentile and largest, in milliseconds."""
     ordered = sorted(seconds)
@@ -120,13 +130,15 @@ def memory(process: psutil.Process) -> str:
     return f"{used.rss / 2**20:.0f} MiB, of which mapped files {used.shared / 2**20:.0f} MiB"
 
 
-def many(address: str, corpus: str, method: str, n_clients: int, for_s: float) -> str:
+def many(
+    new: Callable[[], Client], asked: Iterator[str], method: str, n_clients: int, for_s: float
+) -> str:
     """Return what clients that ask at the same time experience."""
     until, errors = time.monotonic() + for_s, []
-    lock, asked = threading.Lock(), questions(f"many {os.getpid()}")
+    lock = threading.Lock()
 
     def run(_: int) -> list[float]:
-        client, times = Client(address, corpus), []
+        client, times = new(), []
         while time.monotonic() < until:
             with lock:
                 question = next(asked)
@@ -134,7 +146,7 @@ def many(address: str, corpus: str, method: str, n_clients: int, for_s: float) -
                 times.append(client.ask(method, question))
             except (OSError, RuntimeError) as error:
                 errors.append(error)
-                client = Client(address, corpus)
+                client = new()
         return times
 
     with ThreadPoolExecutor(n_clients) as pool:
@@ -156,7 +168,10 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
     with served(arguments.generated) as (address, process, started):
-        client, asked = Client(address, arguments.corpus), questions(f"one {os.getpid()}")
+        asked = questions(f"{os.getpid()}")
+        if arguments.generated:
+            asked = generated_questions(address)
+        client = Client(address, arguments.corpus)
         client.ask(methods[0], next(asked))
         first_s = time.perf_counter() - started
         print(f"start to first answer: {first_s:.2f} s; memory then: {memory(process)}")
@@ -168,7 +183,8 @@ def main() -> None:
             print(f"{method:16} first {arguments.warm}: {shown(first)}", flush=True)
             print(f"{'':16} then {arguments.questions}: {shown(times)}; CPU {each:.0f} ms each")
         if arguments.seconds:
-            told = many(address, arguments.corpus, methods[0], arguments.clients, arguments.seconds)
+            new = partial(Client, address, arguments.corpus)
+            told = many(new, asked, methods[0], arguments.clients, arguments.seconds)
             print(f"{arguments.clients} clients, {methods[0]}, {arguments.seconds:.0f} s: {told}")
         print(f"memory of the service: {memory(process)}")
         with urllib.request.urlopen(f"{address}/health", timeout=10) as reply:

@@ -65,6 +65,15 @@ def models_of(home: Home, store: ParquetStore) -> Models:
     return models
 
 
+def questions_on(n_documents: int, seed: int) -> Iterator[str]:
+    """Yield questions that a generated home of so many documents answers, with names in them."""
+    random = np.random.default_rng(seed)
+    while True:
+        names = document(int(random.integers(n_documents)), n_documents).names
+        first, second, third = (names[i] for i in random.choice(10, 3, replace=False))
+        yield f"What did {first} say of {second} and {third}?"
+
+
 def write_home(root: Path, n_chunks: int) -> Workspace:
     """Write a home of about so many passages, and return it opened."""
     home = Home(root, str(root / "warehouse"))
