@@ -24,6 +24,7 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import contexts_of
+from gsum_assets.retrieval.rerank import reranked
 
 _CLUSTERS = ("clusters", "clusterings")
 
@@ -38,7 +39,7 @@ def _refine_settings(inputs: Inputs) -> RefineSettings:
 
 def _rank(inputs: Inputs) -> pa.Table:
     has_clusters = METHODS[inputs.method].clustering is not None
-    return rank(
+    rankings = rank(
         inputs.method,
         collection_of(inputs, "chunk_embeddings"),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
@@ -47,6 +48,7 @@ def _rank(inputs: Inputs) -> pa.Table:
         _k(inputs) if has_clusters else 1,
         RerankSettings.model_validate(inputs.settings("gae.rerank")),
     )
+    return reranked(inputs, rankings)
 
 
 def _cluster_of(inputs: Inputs) -> Mapping[str, int]:

@@ -12,6 +12,7 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
+from gsum_assets.retrieval.rerank import reranked
 from gsum_assets.retrieval.settings import DEFAULT_K
 
 _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
@@ -41,9 +42,8 @@ def _rank(inputs: Inputs) -> pa.Table:
 
     tables = (*PASSAGES, "passage_edges", *(["walk_trust"] if walks else []))
     kept = inputs.derived((inputs.method, language, repr(settings), k), tables, search)
-    return kept.rank(
-        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
-    )
+    questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
+    return reranked(inputs, kept.rank(questions))
 
 
 def _k(inputs: Inputs) -> int:

@@ -14,6 +14,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.ranking import rank_questions
+from gsum_assets.retrieval.rerank import reranked
 from gsum_assets.retrieval.vectors import vectors_of
 
 _ALIASES, _ENTITIES, _SENTENCES = "graphrag/aliases", "graphrag/entities", "evidence/sentences"
@@ -43,7 +44,7 @@ def _rank(inputs: Inputs) -> pa.Table:
         vectors = vectors_of(embeddings, graph.entity_ids, "entity")
         return LinearRag(scope, graph, vectors, found, settings)
 
-    return rank_questions(retriever, questions, collection_of(inputs))
+    return reranked(inputs, rank_questions(retriever, questions, collection_of(inputs)))
 
 
 FAMILY = Family(
@@ -69,6 +70,7 @@ FAMILY = Family(
                 *("documents", "chunks", "chunk_embeddings", "mentions", "entity_embeddings"),
                 *(_ALIASES, _SENTENCES, "query_embeddings"),
             ),
+            code_version="2",
         ),
         Step(main_contexts, CONTEXTS, ("chunks",), pool=None),
     ),

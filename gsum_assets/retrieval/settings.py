@@ -7,6 +7,20 @@ from gsum_resources.settings.table import SettingsTable
 DEFAULT_K = 6
 
 
+class RerankSettings(SettingsTable):
+    """Table `[retrieval.rerank]`: the best passages of a ranking are scored again (`rerank.py`)."""
+
+    model: str = Field(
+        "",
+        description='"query_likelihood", "late_interaction", or the folder of a cross-encoder; '
+        '"": none',
+    )
+    depth: int = Field(50, ge=1, description="best passages of a ranking that are scored again")
+    weight: float = Field(
+        0.3, ge=0, le=1, description="weight of the new score beside the first, both scaled to 0..1"
+    )
+
+
 class RetrievalSettings(SettingsTable):
     """Settings of the baselines."""
 
@@ -24,6 +38,7 @@ class RetrievalSettings(SettingsTable):
     n_spans: int = Field(
         3, ge=1, description="random spans that `full_context` takes of a longer text"
     )
+    rerank: RerankSettings = RerankSettings()
 
     @field_validator("k")
     @classmethod

@@ -107,5 +107,5 @@ def test_best_chunk_of_each_part_scores_higher():
             "the ferry price the lighthouse paint",
         )
     )
-    # ranks for the first part 1, 3, 3, 2, for the second 2, 1, 2, 2
-    assert asked - other == pytest.approx([0.2, 0.2, 0.1, 0.1])
+    # ranks for the parts: 1, 3, 3, 2 and 2, 1, 2, 2; for the whole: 2, 1, 3, 4
+    assert asked - other == pytest.approx([0.3, 0.3, 0.15, 0.15])
