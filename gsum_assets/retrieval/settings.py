@@ -11,13 +11,18 @@ class RerankSettings(SettingsTable):
     """Table `[retrieval.rerank]`: the best passages of a ranking are scored again (`rerank.py`)."""
 
     model: str = Field(
-        "",
+        default="",
         description='"query_likelihood", "late_interaction", or the folder of a cross-encoder; '
         '"": none',
     )
-    depth: int = Field(50, ge=1, description="best passages of a ranking that are scored again")
+    depth: int = Field(
+        default=50, ge=1, description="best passages of a ranking that are scored again"
+    )
     weight: float = Field(
-        0.3, ge=0, le=1, description="weight of the new score beside the first, both scaled to 0..1"
+        default=0.3,
+        ge=0,
+        le=1,
+        description="weight of the new score beside the first, both scaled to 0..1",
     )
 
 

@@ -1,5 +1,7 @@
 """Reranking by hand: what it scores, how scores are combined, and what it says of a bad model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -45,7 +47,7 @@ def scores_of(table: pa.Table, level: str) -> dict[str, float]:
 class Lengths:
     """Scores a passage by its number of words."""
 
-    def score(self, question: str, passages: list[str]) -> np.ndarray:
+    def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
         return np.array([float(len(text.split())) for text in passages])
 
 
@@ -92,7 +94,7 @@ def test_late_interaction_is_the_mean_of_the_best_cosines():
     class Letters:
         identity = "letters"
 
-        def embed_tokens(self, texts: list[str]) -> list[TokenVectors]:
+        def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
             rows = [np.array([vectors[letter] for letter in text]).reshape(-1, 2) for text in texts]
             return [TokenVectors(row, np.ones(len(row), bool)) for row in rows]
 
@@ -112,7 +114,8 @@ def test_late_interaction_with_the_packaged_model_prefers_the_passage_about_it()
 @pytest.fixture
 def bert(tmp_path):
     """Writes a tiny model that was initialized at random."""
-    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertForSequenceClassification, BertModel
+    from transformers.models.bert.tokenization_bert import BertTokenizer
 
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
 
@@ -123,11 +126,11 @@ def bert(tmp_path):
             num_hidden_layers=1,
             num_attention_heads=2,
             intermediate_size=16,
-            num_labels=n_labels or 1,
         )
+        config.num_labels = n_labels or 1
         model = BertForSequenceClassification(config) if n_labels else BertModel(config)
         model.save_pretrained(tmp_path)
-        BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+        BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
         return str(tmp_path)
 
     return write
@@ -136,13 +139,13 @@ def bert(tmp_path):
 @pytest.mark.parametrize("n_labels", [1, 2])
 def test_cross_encoder_reads_question_and_passage_together(bert, n_labels):
     import torch
-    from transformers import BertForSequenceClassification, BertTokenizerFast
+    from transformers import AutoTokenizer, BertForSequenceClassification
 
     folder = bert(n_labels)
     texts = ["the boat", "red apples " * 400, "harbour"] * 4  # more than a batch, and too long
     found = CrossEncoder(folder, "model", threads=1).score("the harbour", texts)
     model = BertForSequenceClassification.from_pretrained(folder).eval()
-    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     for text, score in zip(texts, found, strict=True):
         pair = tokenizer("the harbour", text, truncation=True, max_length=512, return_tensors="pt")
         with torch.inference_mode():
