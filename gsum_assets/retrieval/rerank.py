@@ -4,7 +4,7 @@ A first ranking compares a question with every passage by an index. For the best
 is affordable: how likely the passage's words make the question (`query_likelihood`, Ponte and Croft
 1998), how well each token of the question is matched by one of the passage (`late_interaction`, as
 in ColBERT, Khattab and Zaharia 2020, but with vectors of the embedder, which was not trained for
-it), or a cross-encoder, given by its folder. `docs/methods.md` says what each was worth.
+it), or a cross-encoder, given by its folder. `docs/baselines.md` says what each was worth.
 """
 
 import time
