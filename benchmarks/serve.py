@@ -87,6 +87,7 @@ class Client:
         place = urlsplit(address)
         self._connection = HTTPConnection(place.hostname or "", place.port, timeout=120)
         self._corpus = corpus
+        self.n_refused = 0
 
     def ask(self, method: str, question: str) -> float:
         """Return the seconds until an answer has arrived."""
@@ -98,6 +99,7 @@ class Client:
         seconds = time.perf_counter() - began
         if reply.status != 200:
             raise RuntimeError(f"{method}: {reply.status} {content[:300]!r}")
+        self.n_refused += json.loads(content)["is_refusal"]
         return seconds
 
 
@@ -177,11 +179,14 @@ def main() -> None:
         print(f"start to first answer: {first_s:.2f} s; memory then: {memory(process)}")
         for method in methods:
             first = [client.ask(method, next(asked)) for _ in range(arguments.warm)]
-            before = cpu_s(process)
+            before, client.n_refused = cpu_s(process), 0
             times = [client.ask(method, next(asked)) for _ in range(arguments.questions)]
             each = (cpu_s(process) - before) / len(times) * 1e3
             print(f"{method:16} first {arguments.warm}: {shown(first)}", flush=True)
-            print(f"{'':16} then {arguments.questions}: {shown(times)}; CPU {each:.0f} ms each")
+            print(
+                f"{'':16} then {arguments.questions}: {shown(times)}; CPU {each:.0f} ms each, "
+                f"{client.n_refused} refused"
+            )
         if arguments.seconds:
             new = partial(Client, address, arguments.corpus)
             told = many(new, asked, methods[0], arguments.clients, arguments.seconds)

@@ -70,7 +70,7 @@ def questions_on(n_documents: int, seed: int) -> Iterator[str]:
     random = np.random.default_rng(seed)
     while True:
         names = document(int(random.integers(n_documents)), n_documents).names
-        first, second, third = (names[i] for i in random.choice(10, 3, replace=False))
+        first, second, third = (names[i] for i in random.choice(4, 3, replace=False))
         yield f"What did {first} say of {second} and {third}?"
 
 

@@ -24,7 +24,7 @@ from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.answerability_step import ANSWERABILITY
-from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
+from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, Titles, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.store.arrow import pc
@@ -233,7 +233,9 @@ def find(
     """Run the steps up to `contexts` for a question; parameters as in `ask`."""
     if where:
         inputs = restricted(family, inputs, where)
-    titles = inputs.derived("titles", ("documents",), lambda: titles_in(inputs.tables["documents"]))
+    titles = inputs.derived(
+        "titles", ("documents",), lambda: Titles(titles_in(inputs.tables["documents"]))
+    )
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:

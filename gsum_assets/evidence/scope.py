@@ -150,7 +150,8 @@ class ScopeIndex:
         total = len(self)
         if total <= n:
             return np.arange(total)
-        score = standardized(np.round(self.vectors @ vector, 6)) + standardized(bm25)
+        cosines = self._collection.cosines(vector)
+        score = standardized(np.round(cosines, 6)) + standardized(bm25)
         best = np.flatnonzero(score >= np.partition(score, total - n)[total - n])
         best = best[np.argsort(-score[best], kind="stable")][:n]
         near = np.concatenate([best - 1, best, best + 1]).clip(0, total - 1)

@@ -206,7 +206,7 @@ def answerability(
     words_by = _Others(collection, read)
     rows, over_all = [], {}
     for i, query_id in enumerate(questions.ids):
-        cosines = collection.embeddings @ questions.embeddings[i]
+        cosines = collection.cosines(questions.embeddings[i])
         document = None
         if document_id := questions.document_ids[i]:
             document = bisect_left(documents, document_id)

@@ -121,6 +121,15 @@ class Collection:
             digests[document_id] = digest.hexdigest()
         return digests
 
+    def cosines(self, vector: np.ndarray) -> np.ndarray:
+        """Return the similarities of all chunks to a question's unit vector, `(n_chunks,)`.
+
+        What ranks passages and what judges a question read all vectors once for both.
+        """
+        assert self.embeddings is not None
+        vectors = self.embeddings
+        return self._kept.get("cosines", vector.tobytes(), lambda: vectors @ vector)
+
     def derived(self, name: Hashable, make: Callable[[], Value]) -> Value:
         """Return what is computed from the collection alone, once while this object lives.
 

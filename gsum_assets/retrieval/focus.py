@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 
 from gsum_resources.text.reading import CONTENTLESS
@@ -78,6 +78,20 @@ class _Word:
     end: int
 
 
+class Titles(dict[str, str]):
+    """Titles of documents by id, whose names in questions are found once."""
+
+    @cached_property
+    def names(self) -> Mapping[tuple[str, ...], list[str]]:
+        """Documents by each form of their names, see `_names`."""
+        return _names(tuple(self.items()))
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest form."""
+        return max(map(len, self.names), default=0)
+
+
 def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     """Return the documents that `question` names, and whether it compares documents.
 
@@ -85,8 +99,9 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     ----------
     titles : titles of the documents by id; an id, often a file name, counts as a title too.
     """
-    names = _names(tuple(titles.items()))
-    named = _mentions(_words(question), names)
+    known = titles if isinstance(titles, Titles) else Titles(titles)
+    names = known.names
+    named = _mentions(_words(question), names, known.longest)
     mentions = [ids for *_, ids in named]
     if not mentions and _OF_ONE.search(question):
         wanted = _own_words(question)
@@ -212,14 +227,15 @@ def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words)
 
 
-def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) -> list[_Mention]:
+def _mentions(
+    words: list[_Word], names: Mapping[tuple[str, ...], list[str]], longest: int
+) -> list[_Mention]:
     """Return the names in the question; of overlapping ones the longest.
 
     Returns
     -------
     First character, one past the last, and documents of each name, in order.
     """
-    longest = max(map(len, names), default=0)
     candidates: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):

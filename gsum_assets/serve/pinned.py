@@ -137,6 +137,11 @@ class PinnedStore(ParquetStore):
     def _pinned(self, table: Table, corpus: str | None) -> Mapping[Partition, PinnedFile] | None:
         return self.files.get(corpus or "", {}).get(table.name)
 
+    def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
+        """Return the partitions that have a file, in order."""
+        pinned = self._pinned(table, corpus)
+        return super().partitions(table, corpus) if pinned is None else list(pinned)
+
     def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
         """Return the partitions of a table, see `ParquetStore.stamped`."""
         pinned = self._pinned(table, corpus)
