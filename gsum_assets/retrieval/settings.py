@@ -19,7 +19,7 @@ class RerankSettings(SettingsTable):
         default=50, ge=1, description="best passages of a ranking that are scored again"
     )
     weight: float = Field(
-        default=0.3,
+        default=0.15,
         ge=0,
         le=1,
         description="weight of the new score beside the first, both scaled to 0..1",
