@@ -34,7 +34,7 @@ function questionForm(of, submit) {
   const text = h("textarea", { id: "question", rows: "1", placeholder: "What was decided, and why?", required: true, "aria-label": "Question" }, draft.text ?? "");
   const method = h("select", { id: "method" }, methodOptions(of, draft.method));
   const document = documentInput(of, draft.document);
-  const where = h("input", { type: "search", placeholder: "any document", title: "Condition on the documents that are searched: date >= '2024-01-01' and kind = 'minutes'", autocomplete: "off" });
+  const where = h("input", { type: "search", placeholder: "date >= '2024-01-01'", title: "Condition on the documents that are searched: date >= '2024-01-01' and kind = 'minutes'", autocomplete: "off" });
   if (draft.where) where.value = draft.where;
   const button = h("button", { type: "submit", class: "primary" }, "Ask");
   const chosen = () => ({ method: method.value, document: document.value(), where: where.value.trim() });
