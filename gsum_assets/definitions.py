@@ -17,9 +17,10 @@ from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
+from gsum_assets.automation.requests import Requests
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
-from gsum_assets.automation.staleness import Node, Requests, Snapshot
+from gsum_assets.automation.staleness import Node, Snapshot
 from gsum_assets.automation.waiting import show_waiting
 from gsum_assets.automation.withdraw import Withdrawal, withdrawing_job
 from gsum_assets.corpus.buckets import Buckets

@@ -1,6 +1,6 @@
 """Removal of a deleted corpus, for the sensor and the command line."""
 
-from gsum_assets.automation.staleness import Requests
+from gsum_assets.automation.requests import Requests
 from gsum_assets.corpus.buckets import Buckets
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.store.appended import APPENDED

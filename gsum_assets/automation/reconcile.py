@@ -23,7 +23,8 @@ from gsum_assets.automation.processes import (
     runs_on,
 )
 from gsum_assets.automation.record import follow_warehouse, wipe_corpus
-from gsum_assets.automation.staleness import Node, Requests
+from gsum_assets.automation.requests import Requests
+from gsum_assets.automation.staleness import Node
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.corpus.methods import Methods

@@ -13,7 +13,8 @@ from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.staleness import Requests, Snapshot
+from gsum_assets.automation.requests import Requests
+from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus import observe
 from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.definitions import METHODS, pipeline_for

@@ -11,6 +11,7 @@ from gsum_assets.answering.choose import chosen_method
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.service import Service, service_of
+from gsum_resources.llm.ledger import spent
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.arrow import pc
 
@@ -47,7 +48,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
         for file in files
         if file.failed
     ][:_MOST_FAILED]
-    spent = service.spent(corpus)
+    cost = spent(service.store, corpus)
     asked = {METHODS.family_of(method).name for method in methods}
     behind = sorted(asked.intersection(state.unsettled))
     is_indexing = bool(Leases(service.store).computing(corpus))
@@ -62,8 +63,8 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
         "behind": behind,
         "indexed_at": max((file.time for file in files), default=None),
         "failed": failed,
-        "cost_usd": spent.cost_usd,
-        "calls": spent.calls,
+        "cost_usd": cost.cost_usd,
+        "calls": cost.calls,
     }
 
 

@@ -235,16 +235,24 @@ def _decoded_bytes(metadata: pq.FileMetaData) -> int:
     return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
 
-def is_settled(store: ParquetStore, family: Family, corpus: str) -> bool:
+def is_settled(
+    store: ParquetStore, family: Family, corpus: str, requested: Collection[str] = ()
+) -> bool:
     """Return whether all that a family's questions read was written from the same tables.
 
     While a run replaces tables one after the other, some were written from rows that another one
     no longer has. The rule is that of staleness, without code, models and settings: the versions of
     tables that are in the footers, also in those of the tables that lie between.
+
+    Parameters
+    ----------
+    requested : methods that are kept up to date. What only others of the family read may be older;
+        without any of the family, all that it reads counts.
     """
     lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
-    left = [family.table(name).name for name in family.read_by_questions]
-    seen = set(left)
+    methods = set(family.methods).intersection(requested) or family.methods
+    seen = {family.table(name).name for method in methods for name in family.reads(method)}
+    left = list(seen)
     while left:
         name = left.pop()
         for provenance in lineage.provenances(name, corpus).values():

@@ -20,7 +20,7 @@ from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_assets.serve.streaming import pass_words_on
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.ledger import Spent, export_calls, spent
+from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 
@@ -41,7 +41,6 @@ class Service:
         self.home, self.store = workspace.home, workspace.store
         self._models = workspace.models
         self.snapshots = Snapshots(workspace)
-        self._spent: dict[str, Spent] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -120,11 +119,6 @@ class Service:
             find_corpus(self.home.corpora, corpus)
         except CorpusError as error:
             raise RequestError(404, "unknown_corpus", str(error)) from error
-
-    def spent(self, corpus: str) -> Spent:
-        """Return what the calls of language models for a corpus have cost."""
-        self._spent[corpus] = spent(self.store, corpus, self._spent.get(corpus, Spent()))
-        return self._spent[corpus]
 
     def _run(self) -> None:
         """Read the model of questions and the corpora, then export calls from time to time."""

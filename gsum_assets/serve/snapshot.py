@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gsum_assets.answering.workspace import Workspace
+from gsum_assets.automation.requests import Requests
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
@@ -134,7 +135,8 @@ class Snapshots:
         files = pinned_files(store, self._tables, corpus, before.files if before else {})
         new = self._pinned({corpus: files})
         workspaces = dict(before.workspaces) if before else {}
-        unsettled = [f.name for f in FAMILIES if not is_settled(new.store, f, corpus)]
+        requested = Requests(store).of(corpus) or ()
+        unsettled = [f.name for f in FAMILIES if not is_settled(new.store, f, corpus, requested)]
         for family in FAMILIES:
             if family.name not in unsettled or family.name not in workspaces:
                 workspaces[family.name] = new

@@ -78,22 +78,18 @@ def _is_entered(connection: sa.Connection, row: dict) -> bool:
 
 @dataclass(frozen=True)
 class Spent:
-    """What the calls of a corpus have cost, up to one of them."""
+    """What the calls of a corpus have cost."""
 
-    calls: int = 0
-    cost_usd: float = 0.0
-    last_id: int = 0
+    calls: int
+    cost_usd: float
 
 
-def spent(store: ParquetStore, corpus: str, before: Spent = Spent()) -> Spent:
-    """Return what all calls of a corpus have cost; only those after `before` are read."""
-    sums = (sa.func.sum(CALLS.c.calls), sa.func.sum(CALLS.c.cost_usd), sa.func.max(CALLS.c.id))
-    query = sa.select(*sums).where(CALLS.c.corpus == corpus, CALLS.c.id > before.last_id)
+def spent(store: ParquetStore, corpus: str) -> Spent:
+    """Return what all calls of a corpus have cost."""
+    sums = sa.func.sum(CALLS.c.calls), sa.func.sum(CALLS.c.cost_usd)
     with state_of(store).reading() as connection:
-        calls, cost_usd, last_id = connection.execute(query).one()
-    if last_id is None:
-        return before
-    return Spent(before.calls + int(calls or 0), before.cost_usd + (cost_usd or 0.0), last_id)
+        calls, usd = connection.execute(sa.select(*sums).where(CALLS.c.corpus == corpus)).one()
+    return Spent(int(calls or 0), usd or 0.0)
 
 
 def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -> None:

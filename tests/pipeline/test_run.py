@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.automation import processes
-from gsum_assets.automation.staleness import Requests
+from gsum_assets.automation.requests import Requests
 from gsum_assets.cli.terminal import Console
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.pipeline.corpus_settings import CorpusError

@@ -9,10 +9,13 @@ import pytest
 
 from gsum_assets.answering.ask import Answer, ask
 from gsum_assets.answering.workspace import Workspace
+from gsum_assets.automation.requests import Requests
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.settings.home import Home
+from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.kept import Kept
+from gsum_resources.store.partition import Partition, Provenance, version_of
 from tests.serve.states import BUCKETS, CORPUS, N_PASSAGES, workspace_of, written
 
 pytestmark = pytest.mark.slow
@@ -56,6 +59,24 @@ def test_a_state_is_replaced_when_all_tables_are(workspace: Workspace) -> None:
     assert all("retrieval" in found.unsettled for _, found, _ in steps)
     assert last[2] == 2
     assert not last[1].unsettled
+
+
+def test_what_no_requested_method_reads_may_be_older(workspace: Workspace) -> None:
+    """A graph of `jerr-search` that was left by an earlier version does not hold up `jerr`."""
+    write(workspace, 1)
+    store, chunks = workspace.store, TABLES["chunks"]
+    footer = store.provenance(chunks, Partition(CORPUS, BUCKETS[0]))
+    assert footer is not None
+    version = version_of({Partition(CORPUS, BUCKETS[0]): footer.content_hash})
+    inputs = {str(InputKey("table", "chunks", CORPUS, BUCKETS[0])): version}
+    nodes = TABLES["jerr.nodes"]
+    provenance = Provenance("", "1", inputs, asset="jerr/nodes")
+    store.write(nodes, Partition(CORPUS), nodes.empty(), provenance)
+    write(workspace, 2)
+    Requests(store).add(CORPUS, ["jerr"])
+    assert "jerr" not in Snapshots(workspace).state(CORPUS).unsettled
+    Requests(store).add(CORPUS, ["jerr-search"])
+    assert "jerr" in Snapshots(workspace).state(CORPUS).unsettled
 
 
 def test_a_question_keeps_the_state_with_which_it_began(workspace: Workspace) -> None:
