@@ -76,7 +76,7 @@ class CrossEncoder:
                 f"its weights lack '{missing[0]}', so that it is no trained classifier"
             )
         if model.config.num_labels > 2:
-            raise self._error(f"it tells {model.config.num_labels} classes apart, not relevance")
+            raise self._error(f"it has {model.config.num_labels} classes, not a score of relevance")
         return tokenizer, model.eval()
 
     def _error(self, reason: str) -> ValueError:

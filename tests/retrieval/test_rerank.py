@@ -155,7 +155,7 @@ def test_cross_encoder_reads_question_and_passage_together(bert, n_labels):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "reason"), [(3, "tells 3 classes apart"), (None, "lack 'classifier.bias'")]
+    ("n_labels", "reason"), [(3, "has 3 classes, not a score"), (None, "lack 'classifier.bias'")]
 )
 def test_wrong_model_is_named_with_the_setting_and_the_remedy(bert, n_labels, reason):
     with pytest.raises(ValueError, match=reason) as raised:
