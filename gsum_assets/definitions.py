@@ -17,7 +17,6 @@ from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
-from gsum_assets.automation.requests import Requests
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Snapshot
@@ -52,6 +51,7 @@ from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.leases import Leases
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore

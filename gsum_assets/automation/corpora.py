@@ -1,8 +1,8 @@
 """Removal of a deleted corpus, for the sensor and the command line."""
 
-from gsum_assets.automation.requests import Requests
 from gsum_assets.corpus.buckets import Buckets
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.array_cache import forget_arrays
 

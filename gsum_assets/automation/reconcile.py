@@ -23,7 +23,6 @@ from gsum_assets.automation.processes import (
     runs_on,
 )
 from gsum_assets.automation.record import follow_warehouse, wipe_corpus
-from gsum_assets.automation.requests import Requests
 from gsum_assets.automation.staleness import Node
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed
@@ -34,6 +33,7 @@ from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.settings.paths import folders_in
 from gsum_resources.state.leases import Leases
+from gsum_resources.state.requests import Requests
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any
 import dagster as dg
 
 from gsum_assets.automation.attempts import Attempts
-from gsum_assets.automation.requests import Requests
 from gsum_assets.pipeline.tables import RESULT_TABLES
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.lineage import Lineage, feeds
 from gsum_resources.store.parquet_store import Partition
 from gsum_resources.store.table import Table

@@ -13,7 +13,6 @@ from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.requests import Requests
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus import observe
 from gsum_assets.dagster_assets.model_assets import model_assets
@@ -46,6 +45,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
 from gsum_resources.state.layered import store_over
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition

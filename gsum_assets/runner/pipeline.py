@@ -9,11 +9,11 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.automation.acceptance import ModelChanges
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.reconcile import Reconciler
-from gsum_assets.automation.requests import Requests
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.automation.withdraw import Withdrawal
 from gsum_assets.corpus.buckets import Buckets
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_resources.state.requests import Requests
 
 
 @dataclass(frozen=True)

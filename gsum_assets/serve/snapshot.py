@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.automation.requests import Requests
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
@@ -26,6 +25,7 @@ from gsum_assets.serve.pinned import (
     pinned_files,
     stamps_of,
 )
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.input_key import section_version
 from gsum_resources.store.table import Table

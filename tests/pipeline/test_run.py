@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gsum_assets.automation import processes
-from gsum_assets.automation.requests import Requests
 from gsum_assets.cli.terminal import Console
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -29,6 +28,7 @@ from gsum_resources.protocols.models import (
     Request,
 )
 from gsum_resources.settings.schema import LlmSettings, Settings
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.models import FirstWords, HashEmbedder

@@ -9,10 +9,10 @@ import pytest
 
 from gsum_assets.answering.ask import Answer, ask
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.automation.requests import Requests
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.settings.home import Home
+from gsum_resources.state.requests import Requests
 from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.kept import Kept
 from gsum_resources.store.partition import Partition, Provenance, version_of
