@@ -407,7 +407,8 @@ def _ask_warm(methods: Sequence[str]) -> None:
             continue
         if method == "passage_walk":
             texts = ("graph", "level", "scope", "source_id")
-            tables = Tables(read("lightpal.passage_edges", (), texts), read("lightpal.walk_trust"))
+            of_walks = read("lightpal.walk_trust"), read("lightpal.communities")
+            tables = Tables(read("lightpal.passage_edges", (), texts), *of_walks)
             search = PassageSearch(
                 method, collection, tables, "en", LightpalSettings(), UnigramScorer, 1
             )

@@ -5,6 +5,7 @@ import numpy as np
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
+from gsum_assets.graphs.clusters import by_size, leiden
 
 # Comparing all pairs of more nodes takes minutes.
 _MOST_EXACT = 2**14 - 1
@@ -30,7 +31,7 @@ def clustered(
     if n < 2:
         return np.arange(n)
     if name == "leiden":
-        return leiden(n, edges, settings.resolution, settings.seed)
+        return leiden(n, *edges, settings.resolution, settings.seed)
     if name == "k_means":
         lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
         scaled = embeddings / np.where(lengths > 0, lengths, 1)
@@ -41,38 +42,6 @@ def clustered(
             f"{_MOST_EXACT:,} are clustered by it, use the method gae or gae-autoencoder instead"
         )
     return dbscan(embeddings, settings.dbscan_eps, settings.dbscan_min_samples)
-
-
-def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
-    """Return Leiden communities by modularity (Traag et al., 2019), `(n_nodes,)`, largest first.
-
-    The result does not depend on the order of edges; weights of parallel edges add up.
-
-    Parameters
-    ----------
-    resolution : higher gives more and smaller communities.
-    """
-    from graspologic_native import leiden as native  # pyright: ignore[reportAttributeAccessIssue]
-
-    first, last = np.minimum(*edges[:2]), np.maximum(*edges[:2])
-    pairs, inverse = np.unique(np.stack([first, last], 1), axis=0, return_inverse=True)
-    total = np.bincount(inverse.ravel(), edges.weights)
-    named = [(str(a), str(b), float(w)) for (a, b), w in zip(pairs.tolist(), total, strict=True)]
-    communities = np.arange(n_nodes) + n_nodes  # a node without an edge is alone
-    if named:
-        _, community_of = native(
-            edges=named,
-            starting_communities=None,
-            resolution=resolution,
-            randomness=0.001,
-            iterations=2,
-            use_modularity=True,
-            seed=seed,
-            trials=1,
-        )
-        for node, community in community_of.items():
-            communities[int(node)] = community
-    return by_size(communities)
 
 
 def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarray:
@@ -105,30 +74,3 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
             random_state=seed,
         )
     return by_size(model.fit_predict(embeddings))
-
-
-def by_size(clusters: np.ndarray) -> np.ndarray:
-    """Return the clusters renumbered from 0, largest first, ties by their first node."""
-    _, first, cluster_of, size = np.unique(
-        clusters, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -size))
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return number[cluster_of]
-
-
-def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the clusters named by the smallest number of their members, int64 `(n_nodes,)`.
-
-    A cluster keeps its name when others change, or it gets or loses another member. Counted by
-    size, almost half of all passages would be in another cluster after an edit.
-
-    Parameters
-    ----------
-    numbers : of the nodes (`content_hash.numbers_of`).
-    """
-    distinct, cluster_of = np.unique(clusters, return_inverse=True)
-    least = np.full(len(distinct), np.iinfo(np.int64).max)
-    np.minimum.at(least, cluster_of, numbers)
-    return least[cluster_of]

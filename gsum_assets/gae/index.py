@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.gae.autoencoder import embed_graph
 from gsum_assets.gae.checks import NOT_OVER_SMOOTHED
-from gsum_assets.gae.clusters import clustered, named_by_members
+from gsum_assets.gae.clusters import clustered
 from gsum_assets.gae.graph_edges import Edges, edges_of, graph_edges
 from gsum_assets.gae.methods import METHODS, PUBLISHED_EDGES, training_settings
 from gsum_assets.gae.node_features import node_features
@@ -16,6 +16,7 @@ from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.gae.reconstruction import constant_loss, edge_auc, undirected
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
 from gsum_assets.gae.weigh import agreements, weight_of
+from gsum_assets.graphs.clusters import named_by_members
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step

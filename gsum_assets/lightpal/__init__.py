@@ -10,7 +10,7 @@ Step by step, with the paper's section:
 - `passage_graph.py`: the graphs in the form that random walks need.
 - `published.py`: initial passages and, by Personalized PageRank, context passages (4.2, 5.1).
 - `promptrank.py`: the slow baseline PromptRank (5.1), over the same graph.
-- `passage_walk.py`, `walk_trust.py`: our method `passage_walk`.
+- `passage_walk.py`, `communities.py`, `walk_trust.py`: our method `passage_walk`.
 - `rank.py`, `methods.py`: the methods by name.
 
 Differences from the paper: passages are the chunks of the corpus and, at document level, whole

@@ -9,13 +9,12 @@ from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.views import VIEWS
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.rerank import reranked
 from gsum_assets.retrieval.settings import DEFAULT_K
 
-_NO_TRUST = TABLES["lightpal.walk_trust"].empty()
+_OF_WALKS = ("walk_trust", "communities")
 
 
 def _rank(inputs: Inputs) -> pa.Table:
@@ -28,20 +27,21 @@ def _rank(inputs: Inputs) -> pa.Table:
     # where k is unused, reading its setting would make this step depend on it
     k = 1 if walks else _k(inputs)
 
+    read = ("passage_edges", *(_OF_WALKS if walks else ()))
+
     def search() -> PassageSearch:
-        trust = inputs.table("walk_trust") if walks else _NO_TRUST
         return PassageSearch(
             inputs.method,
             collection_of(inputs, keep_indexes=True),
-            Tables(inputs.table("passage_edges"), trust),
+            Tables(**{name: inputs.table(name) for name in read}),
             language,
             settings,
             lambda: inputs.model("passage_scorer"),
             k,
         )
 
-    tables = (*PASSAGES, "passage_edges", *(["walk_trust"] if walks else []))
-    kept = inputs.derived((inputs.method, language, repr(settings), k), tables, search)
+    key = inputs.method, language, repr(settings), k
+    kept = inputs.derived(key, (*PASSAGES, *read), search)
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     return reranked(inputs, kept.rank(questions))
 
@@ -60,8 +60,8 @@ FAMILY = Family(
         Step(
             _rank,
             RANKINGS,
-            (*PASSAGES, "passage_edges", "walk_trust", "query_embeddings", "passage_scorer"),
-            code_version="5",
+            (*PASSAGES, "passage_edges", *_OF_WALKS, "query_embeddings", "passage_scorer"),
+            code_version="6",
             dictionaries={"passage_edges": EDGE},
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),

@@ -9,6 +9,7 @@ from gsum_assets.lightpal.checks import (
     JOIN_CANDIDATES,
     NEAR_EXACT,
 )
+from gsum_assets.lightpal.communities import communities
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import basis_of, carried_lists
 from gsum_assets.lightpal.earlier_edges import earlier_edges, edges_basis, hashes_of_lists
@@ -18,12 +19,18 @@ from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
-from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
+from gsum_assets.lightpal.settings import (
+    CommunitySettings,
+    GraphSettings,
+    NeighbourSettings,
+    WalkSettings,
+)
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.pipeline.result import Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
+from gsum_resources.store.arrow import pc
 
 _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
@@ -101,6 +108,21 @@ def _passage_edges(inputs: Inputs) -> Result:
     return Result(edges, shown=shown)
 
 
+def _communities(inputs: Inputs) -> Result:
+    ids = inputs.tables["documents"].columns(["document_id"])["document_id"].to_pylist()
+    graph = _followed(inputs).whole("document", sorted(ids))
+    settings = CommunitySettings.model_validate(inputs.settings("lightpal.communities"))
+    rows = communities(graph, sorted(ids), settings)
+    found = {"documents": rows.num_rows, "communities": len(pc.unique(rows["community"]))}
+    return Result(rows, shown=lambda: {"communities": found})
+
+
+def _followed(inputs: Inputs) -> PassageGraphs:
+    """Return the graphs that `passage_walk` follows."""
+    edges = inputs.table("passage_edges")
+    return PassageGraphs.of(edges, METHODS[PASSAGE_WALK].graph, both_ways=True)
+
+
 def _walk_trust(inputs: Inputs) -> Result:
     language = inputs.settings("language")
     # what the graph is computed from, besides texts
@@ -112,9 +134,7 @@ def _walk_trust(inputs: Inputs) -> Result:
     keep_index(collection, language)
     rows = walk_trust(
         with_vectors_of(inputs, collection),
-        PassageGraphs.of(
-            inputs.table("passage_edges"), METHODS[PASSAGE_WALK].graph, both_ways=True
-        ),
+        _followed(inputs),
         language,
         WalkSettings.model_validate(inputs.settings("lightpal.walk")),
     )
@@ -154,6 +174,16 @@ INDEX = (
         checks={"passage_edges": [JOIN_CANDIDATES]},
     ),
     Step(
+        _communities,
+        {
+            "communities": "Dense groups of documents in the graph of `passage_walk`, by Leiden; a "
+            "document that it follows to is found with the others of its group."
+        },
+        ("documents", "passage_edges", "corpus_settings"),
+        dictionaries={"passage_edges": EDGE},
+        methods=(PASSAGE_WALK,),
+    ),
+    Step(
         _walk_trust,
         {
             "walk_trust": "Estimated without labels, with held-out passages as queries; again when "
@@ -162,5 +192,6 @@ INDEX = (
         (*PASSAGES, "passage_edges", *_MODELS, "corpus_settings"),
         untracked=(*PASSAGES, "passage_edges"),
         dictionaries={"passage_edges": EDGE},
+        methods=(PASSAGE_WALK,),
     ),
 )

@@ -52,8 +52,8 @@ class PassageGraphs:
             edges = self._within_documents.among(collection.chunk_ids)
             return ScopeGraphs(self._walk_graph(len(collection.chunk_ids), *edges), documents)
         return ScopeGraphs(
-            self._whole("node", collection.chunk_ids),
-            self._whole("document", collection.document_ids),
+            self.whole("node", collection.chunk_ids),
+            self.whole("document", collection.document_ids),
         )
 
     def _of(self, level: str, scope: str) -> pa.Table:
@@ -65,7 +65,7 @@ class PassageGraphs:
         """Edges within documents, grouped once since there may be thousands of documents."""
         return _EdgesBySource.of(self._of("node", "document"))
 
-    def _whole(self, level: str, ids: Sequence[str]) -> WalkGraph:
+    def whole(self, level: str, ids: Sequence[str]) -> WalkGraph:
         """Return the graph over a whole corpus, of the edges whose ends are in `ids`."""
         return self._walk_graph(len(ids), *edges_among(self._of(level, "corpus"), ids))
 

@@ -2,13 +2,15 @@
 
 Differences from LightPAL: PageRank ranks all passages instead of the last 40%; the restart
 probability is 0.1 instead of 0.8, and restarts are concentrated on the best passages; edges are
-undirected and weighted; seeds are lexical and dense. `walk_trust` sets the weight of the walk, so
-that the result relies on the seeds where the graph is misleading.
+undirected and weighted; seeds are lexical and dense; documents of one community are found together
+(`communities.py`). `walk_trust` sets the weight of walk and communities, so that the result relies
+on the seeds where the graph is misleading.
 """
 
 import numpy as np
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
+from gsum_assets.lightpal.communities import means_of
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.collection import Questions
@@ -24,6 +26,8 @@ class PassageWalk:
     seeds : retriever whose scores the walk starts from.
     graphs : graphs with edges in both directions.
     trust : trust in the graph of chunks and in that of documents, 0 to 1.
+    starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
+    community : community of each document, numbered from 0, `(n_documents,)`.
     """
 
     def __init__(
@@ -31,21 +35,30 @@ class PassageWalk:
         seeds: Retriever,
         graphs: ScopeGraphs,
         trust: tuple[float, float],
+        starts: np.ndarray,
+        community: np.ndarray,
         settings: WalkSettings,
     ) -> None:
         self._seeds = seeds
         self._graphs = graphs
         self._trust = trust
+        self._sizes = np.diff(starts)
+        self._community = community
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Return scores between 0 and 1."""
-        seed_scores = self._seeds.scores(questions)
+        """Return scores between 0 and 2; those of a community are added to its chunks, too."""
+        found, settings = self._seeds.scores(questions), self._settings
         in_nodes, in_documents = self._trust
-        return Scores(
-            walked(self._graphs.nodes, seed_scores.nodes, in_nodes, self._settings),
-            walked(self._graphs.documents, seed_scores.documents, in_documents, self._settings),
-        )
+        nodes = walked(self._graphs.nodes, found.nodes, in_nodes, settings)
+        weight = settings.most_trust * in_documents
+        if not weight:
+            return Scores(nodes, min_max(found.documents))
+        walks = _walks(self._graphs.documents, found.documents, settings)
+        means = means_of(walks, self._community)
+        together = weight * means / means.max(axis=1, keepdims=True)
+        documents = (1 - weight) * min_max(found.documents) + weight * walks + together
+        return Scores(nodes + np.repeat(together, self._sizes, axis=1), documents)
 
 
 def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSettings) -> np.ndarray:
@@ -57,12 +70,15 @@ def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSett
     trust : 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
     """
     weight = settings.most_trust * trust
-    scaled = min_max(seeds)
     if not weight:
-        return scaled
+        return min_max(seeds)
+    return (1 - weight) * min_max(seeds) + weight * _walks(graph, seeds, settings)
+
+
+def _walks(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np.ndarray:
+    """Return the walks of each question, scaled to at most 1, `(n_questions, n_passages)`."""
     walks = np.array([walk_from(graph, row, settings) for row in seeds]).reshape(seeds.shape)
-    walks /= walks.max(axis=1, keepdims=True)
-    return (1 - weight) * scaled + weight * walks
+    return walks / walks.max(axis=1, keepdims=True)
 
 
 def walk_from(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np.ndarray:

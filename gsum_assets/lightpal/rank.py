@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.lightpal.communities import community_of
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.published import LightPal, n_starts
 from gsum_assets.lightpal.settings import LightpalSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
@@ -27,11 +29,13 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    passage_edges, walk_trust : rows of `lightpal.passage_edges` and `lightpal.walk_trust`.
+    passage_edges, walk_trust, communities : rows of the tables of that name; the last two are for
+        `passage_walk`.
     """
 
     passage_edges: pa.Table
-    walk_trust: pa.Table
+    walk_trust: pa.Table = TABLES["lightpal.walk_trust"].empty()
+    communities: pa.Table = TABLES["lightpal.communities"].empty()
 
 
 def rank(
@@ -71,7 +75,7 @@ class PassageSearch:
     ) -> None:
         self._method = method
         self._collection = collection
-        self._trust = tables.walk_trust
+        self._trust, self._communities = tables.walk_trust, tables.communities
         self._language = language
         self._settings = settings
         self._scorer = scorer
@@ -106,7 +110,8 @@ class PassageSearch:
         first = self.first(scope)
         if self._method == PASSAGE_WALK:
             trust = self._trusted("node", name), self._trusted("document", name)
-            return PassageWalk(first, graphs, trust, settings.walk)
+            community = community_of(self._communities, scope.document_ids)
+            return PassageWalk(first, graphs, trust, scope.starts, community, settings.walk)
         if METHODS[self._method].follows == "paths":
             share, chosen = settings.retrieval.initial_share, settings.promptrank
             n_first = n_starts(chosen.n_first, share, self._k)

@@ -70,6 +70,17 @@ class PromptRankSettings(SettingsTable):
     hops: int = Field(default=2, ge=1, description="passages on the longest path")
 
 
+class CommunitySettings(SettingsTable):
+    """Table `[lightpal.communities]`: communities of documents, for `passage_walk`."""
+
+    scale: int = Field(
+        default=75,
+        ge=1,
+        description="documents among which a community is denser than expected; fewer give more "
+        "and smaller communities (ours)",
+    )
+
+
 class WalkSettings(SettingsTable):
     """Table `[lightpal.walk]`: our method `passage_walk`."""
 
@@ -99,5 +110,6 @@ class LightpalSettings(SettingsTable):
     neighbours: NeighbourSettings = NeighbourSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     promptrank: PromptRankSettings = PromptRankSettings()
+    communities: CommunitySettings = CommunitySettings()
     walk: WalkSettings = WalkSettings()
     contexts: ContextSettings = ContextSettings()

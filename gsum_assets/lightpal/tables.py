@@ -8,6 +8,7 @@ its id.
 import pyarrow as pa
 
 from gsum_assets.pipeline.columns import (
+    DOCUMENT_ID,
     FLOAT,
     FLOAT32,
     LEVEL,
@@ -62,6 +63,13 @@ TABLES = (
         text("source_id", "the passage, document_id or chunk_id by level"),
         Column("targets", _NUMBERS, "numbers of the passages to which edges lead, best first"),
         Column("weights", pa.list_(FLOAT), "weight of each edge in a walk, not normalized"),
+    ),
+    corpus_table(
+        "lightpal.communities",
+        "document with its community in the graph of passage_walk",
+        "document_id",
+        DOCUMENT_ID,
+        Column("community", pa.int64(), "the community, by the least number of its documents"),
     ),
     corpus_table(
         "lightpal.walk_trust",

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import by_size, clustered, dbscan, k_means, leiden, named_by_members
+from gsum_assets.gae.clusters import clustered, dbscan, k_means
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
+from gsum_assets.graphs.clusters import by_size, leiden, named_by_members
 
 GROUPS = np.repeat([0, 1, 2], [8, 6, 4])
 
@@ -49,7 +50,7 @@ def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
     for _ in range(3):
         order = random.permutation(len(edges.sources))
         turned = Edges(edges.targets[order], edges.sources[order], edges.weights[order])
-        assert leiden(20, turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
+        assert leiden(20, *turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
 
 
 def test_large_corpora_are_clustered_without_comparing_all_pairs(

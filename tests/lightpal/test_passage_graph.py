@@ -12,6 +12,7 @@ from gsum_assets.lightpal.passage_walk import PassageWalk, peaked, walk_from, wa
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.hybrid import min_max
+from gsum_assets.retrieval.ranking import Scores
 from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import Fixed, edge_table, edges_of, ends_of, topic_tables, walk_graph
@@ -157,11 +158,25 @@ def test_restarts_favour_the_best_seeds_by_power():
 
 
 def test_each_level_has_its_own_trust_and_graph():
-    other = walk_graph(6, (0, 5), both_ways=True)
     for trust, expected in (((1.0, 0.0), ([0, 3], [0, 1])), ((0.0, 1.0), ([0, 1], [0, 5]))):
-        walk = PassageWalk(Fixed(SEEDS[0]), ScopeGraphs(GRAPH, other), trust, WalkSettings())
-        found = walk.scores(toy_question("?"))
+        found = of_chunks(trust, np.zeros(6, int))  # one community
         assert (order(found.nodes)[:2], order(found.documents)[:2]) == expected
+
+
+def test_a_community_is_found_together():
+    apart, joined = (of_chunks((0.0, 1.0), np.array(c)) for c in (range(6), [0, 1, 2, 3, 4, 0]))
+    assert order(apart.documents)[:2] == order(joined.documents)[:2] == [0, 5]
+    assert joined.documents[0, 0] == joined.documents[0].max() == pytest.approx(1 + 0.9)
+    assert apart.nodes[0, 5] < joined.nodes[0, 5] == pytest.approx(0.9)  # its seed is 0
+    untrusted = of_chunks((0.0, 0.0), np.array([0, 1, 2, 3, 4, 0]))
+    assert order(untrusted.nodes) == order(SEEDS)
+
+
+def of_chunks(trust: tuple[float, float], community: np.ndarray) -> Scores:
+    """Scores of documents of one chunk each, whose graph has the edge 0 - 5 alone."""
+    graphs = ScopeGraphs(GRAPH, walk_graph(6, (0, 5), both_ways=True))
+    walk = PassageWalk(Fixed(SEEDS[0]), graphs, trust, np.arange(7), community, WalkSettings())
+    return walk.scores(toy_question("?"))
 
 
 def test_graph_without_edges_keeps_the_seed_order():

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gsum_assets.lightpal.communities import communities
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.rank import Tables, rank
@@ -47,6 +48,8 @@ def corpus(turned: bool = False) -> Corpus:
     edges = edges_of(straight)
     graphs = PassageGraphs.of(edges, "walk", both_ways=True)
     judged = walk_trust(straight, graphs, "en", SETTINGS.walk)
+    ids = straight.document_ids
+    grouped = communities(graphs.whole("document", ids), ids, SETTINGS.communities)
     collection = Collection.from_tables(*(changed(table) for table in whole))
     assert collection.embeddings is not None
     owners = [int(i[1:3]) for i in collection.chunk_ids]
@@ -56,7 +59,7 @@ def corpus(turned: bool = False) -> Corpus:
     texts = [f"What of Topic{t}word1, Topic{t}word2 and common{t}?" for t in topics]
     ids, about = [f"q{i}" for i in range(10)], [None] * N_TOPICS + ["d03-01", "d05-02"]
     questions = Questions(ids, texts, about, vectors)
-    return Corpus(collection, questions, Tables(changed(edges), changed(judged)))
+    return Corpus(collection, questions, Tables(*map(changed, (edges, judged, grouped))))
 
 
 def ranked(
@@ -165,7 +168,8 @@ def test_walk_uses_the_trust_stored_for_its_graph():
         judged = here.tables.walk_trust
         column = pa.array([trust] * judged.num_rows)
         judged = judged.set_column(judged.schema.get_field_index("trust"), "trust", column)
-        trusts[trust] = ranked(PASSAGE_WALK, here._replace(tables=Tables(here.tables[0], judged)))
+        trusted = here.tables._replace(walk_trust=judged)
+        trusts[trust] = ranked(PASSAGE_WALK, here._replace(tables=trusted))
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), here.questions, here.collection)
     assert trusts[0.0]["item_id"].equals(seeds["item_id"])
     assert not trusts[1.0]["item_id"].equals(seeds["item_id"])
