@@ -250,7 +250,9 @@ def _fitted(
         request = answer_request(
             question, texts, max_words, prompts, weights, (), by_kind, points, response_type
         )
-        labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
+        if label_of is None:
+            return request, ordered
+        labelled = replace(request, labels=tuple(map(label_of, ordered)))
         is_short = _is_within(labelled, prompt_tokens) and not (
             isinstance(window, Window) and window.excess(labelled)
         )

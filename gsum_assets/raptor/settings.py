@@ -1,4 +1,8 @@
-"""The table `[raptor]` of `corpus.toml`; section names are the paper's, which has no numbers."""
+"""The table `[raptor]` of `corpus.toml`.
+
+Names of sections are the paper's, which has no numbers. What the paper leaves open has the value of
+the authors' code (github.com/parthsarthi03/raptor, MIT).
+"""
 
 from typing import Literal
 
@@ -15,26 +19,29 @@ class TreeSettings(SettingsTable):
         description="how vectors are reduced before they are clustered (Clustering algorithm: "
         "'umap')",
     )
-    dim: int = Field(default=10, ge=2, description="dimensions they are reduced to; ours")
+    dim: int = Field(default=10, ge=2, description="dimensions they are reduced to (code)")
     neighbors: int = Field(
-        default=10, ge=2, description="neighbours of 'umap' within a global cluster; ours"
+        default=10, ge=2, description="neighbours of 'umap' within a global cluster (code)"
     )
     membership: float = Field(
         default=0.1,
         gt=0,
         lt=1,
-        description="least probability at which a text belongs to a cluster; ours",
+        description="least probability at which a text belongs to a cluster (code)",
     )
     cluster_tokens: int = Field(
         default=3500,
         ge=100,
         description="longest texts of a cluster together, word pieces; longer ones are clustered "
-        "again (Clustering algorithm); ours",
+        "again (Clustering algorithm; code)",
     )
     summary_words: int = Field(
-        default=100, ge=10, description="longest summary, words; the paper's have 131 tokens"
+        default=100,
+        ge=10,
+        description="longest summary, words; the code's are cut at 100 "
+        "tokens, the paper's have 131",
     )
-    layers: int = Field(default=5, ge=1, description="most layers of summaries; ours")
+    layers: int = Field(default=5, ge=1, description="most layers of summaries (code)")
 
 
 class ContextSettings(SettingsTable):

@@ -47,17 +47,25 @@ def join_overlapping(passages: Sequence[str], min_overlap: int = MIN_OVERLAP) ->
 def _containments_and_borders(
     texts: list[str], size: int
 ) -> tuple[set[int], list[tuple[int, int, int]]]:
-    """Return texts contained in others, and (shared characters, left, right) of every border."""
-    heads: defaultdict[str, list[int]] = defaultdict(list)
+    """Return texts contained in others, and (shared characters, left, right) of every border.
+
+    Where a text begins inside another one, its first `size` characters hold one of the pieces that
+    stand at every `step`-th character there: these are looked up, not each character.
+    """
+    step = max(1, size // 2)
+    length = size - step + 1  # of a piece
+    heads: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for i, text in enumerate(texts):
         if len(text) >= size:
-            heads[text[:size]].append(i)
+            for offset in range(step):
+                heads[text[offset : offset + length]].append((i, offset))
     contained: set[int] = set()
     borders = []
     for left, text in enumerate(texts):
-        for start in range(len(text) - size + 1):
-            for right in heads.get(text[start : start + size], ()):
-                if right == left:
+        for position in range(0, len(text) - length + 1, step):
+            for right, offset in heads.get(text[position : position + length], ()):
+                start = position - offset
+                if right == left or not 0 <= start <= len(text) - size:
                     continue
                 if text.startswith(texts[right], start):
                     contained.add(right)

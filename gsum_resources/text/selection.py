@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -110,6 +111,22 @@ def select_sentences(
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
     sizes = [count_words(s.text) for s in sentences]
+    names = [count_words(s.speaker) for s in sentences]
+    values, seen = dict(weights), Counter[str]()  # what each word adds, and how often it is covered
+
+    def gain(i: int) -> float:
+        covered = sum(values[word] for word in stems[i])
+        return covered * worth[i] / sizes[i] ** settings.length_power
+
+    def length(chosen: list[int]) -> int:  # words, including each change of speaker
+        total, last = 0, ""
+        for i in chosen:
+            speaker = sentences[i].speaker
+            total += sizes[i] + (names[i] if speaker != last else 0)
+            last = speaker
+        return total
+
+    gains = np.array([gain(i) for i in range(len(sentences))])
     proper = {
         i
         for i, n in enumerate(sizes)
@@ -121,24 +138,22 @@ def select_sentences(
     for pool in (proper, set(range(len(sentences))) - proper - headings, headings - proper):
         if chosen:
             break
-        seen: Counter[str] = Counter()
         while pool:
-            fitting = [
-                i for i in sorted(pool) if _length(sorted([*chosen, i]), sentences, sizes) <= budget
-            ]
-            gains = [
-                sum(weights[w] * settings.repetition ** seen[w] for w in stems[i])
-                * worth[i]
-                / sizes[i] ** settings.length_power
-                for i in fitting
-            ]
-            if max(gains, default=0) <= 0:
+            candidates = np.array(sorted(pool))
+            by_gain = candidates[np.argsort(-gains[candidates], kind="stable")].tolist()
+            fitting = (i for i in by_gain if length(sorted([*chosen, i])) <= budget)
+            best = next(fitting, None)
+            if best is None or gains[best] <= 0:
                 break
-            best = fitting[int(np.argmax(gains))]
             chosen.append(best)
             seen.update(stems[best])
+            for word in stems[best]:
+                values[word] = weights[word] * settings.repetition ** seen[word]
             repeated = np.flatnonzero(vectors @ vectors[best] >= settings.same)
             pool -= {best, *repeated.tolist()}
+            for i in pool:
+                if not stems[best].isdisjoint(stems[i]):
+                    gains[i] = gain(i)
     return sorted(chosen)
 
 
@@ -188,16 +203,6 @@ def is_statement(sentence: Sentence) -> bool:
     return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
 
 
-def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) -> int:
-    """Return the number of words of a summary, including each change of speaker."""
-    total, last = 0, ""
-    for i in chosen:
-        speaker = sentences[i].speaker
-        total += sizes[i] + (count_words(speaker) if speaker != last else 0)
-        last = speaker
-    return total
-
-
 def word_weights(stems: Sequence[frozenset[str]], power: float) -> dict[str, float]:
     """Return ln(1 + number of sentences that use it) ** power of every content stem."""
     counts = Counter(stem for sentence in stems for stem in sentence)
@@ -208,13 +213,22 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
     """Return a factor in 0..1 per sentence, `(n_sentences,)`, lower for chat and fragments."""
     factors = np.ones(len(sentences))
     for i, sentence in enumerate(sentences):
-        spoken = words(sentence.text)
-        chat_share = sum(word in _OWN for word in spoken) / max(1, len(spoken))
+        chat_share, is_imprint, hangs, has_verb = _traits(sentence.text)
         factors[i] = max(0.2, 1 - settings.chat * chat_share)
         factors[i] *= settings.quoted if sentence.text[0] in '"“' else 1
-        factors[i] *= settings.imprint if _IMPRINT.search(sentence.text) else 1
+        factors[i] *= settings.imprint if is_imprint else 1
         factors[i] *= settings.question if is_question(sentence) else 1
         factors[i] *= 1 if sentence.whole else settings.fragment
-        factors[i] *= settings.hanging if _HANGING.match(sentence.text) else 1
-        factors[i] *= 1 if _FINITE.search(sentence.text) else settings.verbless
+        factors[i] *= settings.hanging if hangs else 1
+        factors[i] *= 1 if has_verb else settings.verbless
     return factors
+
+
+@lru_cache(maxsize=2**14)  # as of the stems of a sentence
+def _traits(text: str) -> tuple[float, bool, bool, bool]:
+    """Return the share of "I" and "you", and whether it is an imprint, hangs, and has a verb."""
+    spoken = words(text)
+    chat_share = sum(word in _OWN for word in spoken) / max(1, len(spoken))
+    matches = _IMPRINT.search(text), _HANGING.match(text), _FINITE.search(text)
+    is_imprint, hangs, has_verb = map(bool, matches)
+    return chat_share, is_imprint, hangs, has_verb

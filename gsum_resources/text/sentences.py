@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gsum_resources.text.passages import join_overlapping
 from gsum_resources.text.speech import (
@@ -30,6 +31,7 @@ _BOUNDARY = re.compile(
     rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—])|[。！？｡]+[{_CLOSES}]*(?=.)"
 )
 _BREAK = re.compile(rf"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{{1,2}}[.)])[ \t])|(?<=[:\"”{ENDS}])[ \t]*\n")
+_BEGINS, _ENDED = re.compile(rf"{_OPENS}[{_FIRST}]"), re.compile(rf"[{ENDS}:][{_CLOSES}]*$")
 _HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
@@ -90,23 +92,28 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
         for k, piece in enumerate(pieces):
             opens = position == 0 and k == 0 and not turn.speaker
             # A passage that begins inside a sentence begins with a lower-case letter.
-            whole = not (opens and not re.match(rf"{_OPENS}[{_FIRST}]", piece))
-            whole &= bool(re.search(rf"[{ENDS}:][{_CLOSES}]*$", piece))
+            whole = not (opens and not _BEGINS.match(piece)) and bool(_ENDED.search(piece))
             texts = [(piece, True)]  # False: broken off
             if spoken:
-                starts = _RESTART.split(tidy_spacing(piece))
-                texts = [
-                    (trim_speech(clause), start is starts[-1])
-                    for start in starts
-                    for clause in split_clauses(start)
-                ]
+                texts = _trimmed_clauses(piece)
             elif piece.count('"') % 2:  # a half of a split quotation
                 opened = f'{piece}"' if piece[0] == '"' else piece
                 texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
             for text, complete in texts:
-                if text:
-                    sentences.append(Sentence(text, turn.speaker, index, whole and complete))
+                sentences.append(Sentence(text, turn.speaker, index, whole and complete))
     return sentences
+
+
+@lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
+def _trimmed_clauses(piece: str) -> Sequence[tuple[str, bool]]:
+    """Return the clauses of a spoken sentence without disfluencies; False: it is broken off."""
+    starts = _RESTART.split(tidy_spacing(piece))
+    return tuple(
+        (text, start is starts[-1])
+        for start in starts
+        for clause in split_clauses(start)
+        if (text := trim_speech(clause))
+    )
 
 
 def split_sentences(text: str) -> list[str]:
@@ -117,7 +124,7 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences = []
     for block in _BREAK.split(_HEADING.sub(r"\1\n", text)):  # a heading ends with its line
-        block = re.sub(r"\s+", " ", _MARKUP.sub("", (block or "").strip())).strip()
+        block = " ".join(_MARKUP.sub("", (block or "").strip()).split())
         start = 0
         for match in _BOUNDARY.finditer(block):
             if not _is_abbreviation(block[start : match.start()], match[1]):

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
@@ -47,11 +46,12 @@ _SET_OFF = re.compile(
     re.I,
 )
 _LOOSE = re.compile(
-    r"(?<!do )(?<!did )(?<!if )(?<!as )(?<!that )(?<!what )\byou know\b(?! (?:what|that|how|if|"
+    r"\b(?=you know|i mean|(?:sort|kind) of )(?:"  # so that few characters are looked at further
+    r"(?<!do )(?<!did )(?<!if )(?<!as )(?<!that )(?<!what )you know\b(?! (?:what|that|how|if|"
     r"who|why|where|when|whether|about|the|it|him|her|them|me|us)\b)[ ,]*"
-    r"|(?<!what )(?<!do )(?<!think )(?<!that )\bi mean\b[ ,]+"
+    r"|(?<!what )(?<!do )(?<!think )(?<!that )i mean\b[ ,]+"
     r"|(?<!the )(?<!this )(?<!that )(?<!what )(?<!some )(?<!any )(?<!a )(?<!one )(?<!same )"
-    r"(?<!which )(?<!of )(?<!right )(?<!other )\b(?:sort|kind) of (?=[a-z])",
+    r"(?<!which )(?<!of )(?<!right )(?<!other )(?:sort|kind) of (?=[a-z]))",
     re.I,
 )
 # Inside a sentence these are fillers. "Just", "really" and "I think" have a meaning.
@@ -226,7 +226,6 @@ def tidy_spacing(text: str) -> str:
 _ENDED = re.compile(r"[.?!…:\"”'][)\]]*$")
 
 
-@lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
     text = tidy_spacing(sentence)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from gsum_resources.text.scripts import is_plain, n_words, words_in
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_WORD = re.compile(r"([^\W_]+)(?:['’][^\W\d_]+)?")  # without its ending
 _ENDING = re.compile(r"(?<=[^\W_])['’][^\W\d_]+")
 
 
@@ -49,7 +49,7 @@ def words(text: str) -> list[str]:
     """
     if not is_plain(text):
         return words_in(_ENDING.sub("", text).replace("_", " ").lower())
-    return [re.split("['’]", m[0])[0].lower() for m in _WORD.finditer(text)]
+    return [word.lower() for word in _WORD.findall(text)]
 
 
 def stem(word: str) -> str:
@@ -96,4 +96,4 @@ def count_tokens(text: str) -> int:
     Within some 10% of the MiniLM tokenizer on English text, without loading it.
     """
     pieces = re.findall(r"\w+|[^\w\s]", text)
-    return sum(math.ceil(len(p) / 6) if len(p) > 9 else 1 for p in pieces)
+    return len(pieces) + sum(math.ceil(len(p) / 6) - 1 for p in pieces if len(p) > 9)

@@ -1,5 +1,7 @@
 """Selection keeps its budget, avoids repetition and follows the question."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from gsum_resources.text.selection import (
     word_weights,
 )
 from gsum_resources.text.sentences import Sentence, read_sentences
+from gsum_resources.text.vocabulary import content_stems
 from tests.llm.embedders import WordEmbedder
 
 SETTINGS = SelectionSettings()
@@ -128,6 +131,30 @@ def test_budget_and_order_are_kept(content, max_words):
     assert chosen == sorted(set(chosen))
     text = render_sentences([sentences[i] for i in chosen])
     assert len([w for w in text.split() if w != "–"]) <= max_words * 1.03
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.sampled_from(NOUNS), min_size=6, max_size=12), min_size=1, max_size=12))
+def test_each_chosen_sentence_adds_most_to_those_before(content):
+    sentences = prose(*(f"The {' '.join(text)} is old." for text in content))
+    stems = [frozenset(content_stems(s.text)) for s in sentences]
+    weights, worth = word_weights(stems, SETTINGS.word_power), readability(sentences, SETTINGS)
+
+    def gain(i, chosen):
+        seen = Counter(word for j in chosen for word in stems[j])
+        covered = sum(weights[w] * SETTINGS.repetition ** seen[w] for w in stems[i])
+        return covered * worth[i] / len(sentences[i].text.split()) ** SETTINGS.length_power
+
+    distinct, chosen, budget = np.eye(len(sentences)), [], 40
+    while fitting := [
+        i
+        for i in range(len(sentences))
+        if i not in chosen
+        and sum(len(sentences[j].text.split()) for j in (*chosen, i)) <= budget * 1.03
+    ]:
+        chosen.append(max(fitting, key=lambda i: (gain(i, chosen), -i)))
+    ones = np.ones(len(sentences))
+    assert select_sentences(sentences, distinct, None, ones, budget, SETTINGS) == sorted(chosen)
 
 
 def test_rendered_sentences_read_back():

@@ -102,6 +102,23 @@ def test_short_overlaps_do_not_join():
     assert len(join_overlapping(["One story ends here. Yeah.", "Yeah. Another begins here."])) == 2
 
 
+@given(st.text("ab", min_size=1), st.text("ab", min_size=1), st.integers(1, 7))
+def test_two_passages_are_joined_at_their_longest_overlap(first, second, least):
+    def shared(left, right):
+        lengths = range(least, 1 + min(len(left), len(right)))
+        return max((n for n in lengths if left.endswith(right[:n])), default=0)
+
+    joined = join_overlapping([first, second], least)
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    if first == second or (shorter in longer and len(shorter) >= least):
+        assert joined == [longer]
+    elif n := max(shared(first, second), shared(second, first)):
+        left, right = (first, second) if shared(first, second) == n else (second, first)
+        assert joined == [left + right[n:]]
+    else:
+        assert joined == [first, second]
+
+
 def test_cycle_of_overlaps_terminates():
     a, b = "x" * 40, "y" * 40
     assert len(join_overlapping([a + b, b + a])) == 1
