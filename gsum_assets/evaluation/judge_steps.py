@@ -33,7 +33,7 @@ def judging(families: Sequence[Family]) -> Step:
         _PURPOSE,
         ("queries", "assertions", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
-        code_version="5",
+        code_version="6",
         apart=True,
         unites=True,
         checks={"judgements": [NO_POSITION_BIAS]},

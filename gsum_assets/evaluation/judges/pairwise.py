@@ -58,20 +58,28 @@ class Comparison:
         second = self.opponent if self.first == self.method else self.method
         return self.question.answers[self.first], self.question.answers[second]
 
+    @property
+    def _references(self) -> tuple[str, ...]:
+        """The reference answers, which are shown for relevance alone: others are without them."""
+        return self.question.references if self.criteria == ("relevance",) else ()
+
     @cached_property
     def _mark(self) -> str:
-        return mark_of([self.question.text, *self._shown])
+        return mark_of([self.question.text, *self._shown, *self._references])
 
     @property
     def request(self) -> Request:
         """Request to the judge."""
         drawn_for = (self.question.query_id, self.method, self.opponent, self.first)
         alone = self.criteria if self.criteria != CRITERIA else ()
+        references = self._references
+        criteria = criteria_text(self.criteria, by_references=bool(references))
         return Request(
             task="score",
-            instructions=self.prompts.text("pairwise", criteria=criteria_text(self.criteria)),
+            instructions=self.prompts.text("pairwise", criteria=criteria),
             question=self.question.text,
-            passages=marked("answer", self._shown, self._mark),
+            passages=marked("answer", self._shown, self._mark)
+            + marked("reference", references, self._mark),
             max_words=_MAX_WORDS * len(self.criteria),
             temperature=self.temperature,
             seed=seed_of(*drawn_for, str(self.repeat), *alone),

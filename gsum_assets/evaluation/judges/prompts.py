@@ -23,6 +23,10 @@ _CRITERIA = {
     "bear on\n  the question?",
     "overall": "which one would you give to the person who asked, all of this taken together?",
 }
+_RELEVANCE_BY_REFERENCES = (
+    "which one has more of what matters in the reference answers, which people\n  wrote and which "
+    "are the other texts, and less besides?"
+)
 _OVERALL_ALONE = "which one would you give to the person who asked, everything considered?"
 _PAIRWISE = f"""\
 Two systems answered the same question from a collection of documents that you do not see. Compare
@@ -38,9 +42,16 @@ The order in which the answers stand means nothing, and length alone is no merit
 """
 
 
-def criteria_text(criteria: Sequence[str]) -> str:
-    """Return the text of these criteria for a judge of two answers, one line each."""
+def criteria_text(criteria: Sequence[str], by_references: bool = False) -> str:
+    """Return the text of these criteria for a judge of two answers, one line each.
+
+    Parameters
+    ----------
+    by_references : whether relevance is to reference answers that are shown, else to the question.
+    """
     texts = dict(_CRITERIA, overall=_OVERALL_ALONE) if len(criteria) == 1 else _CRITERIA
+    if by_references:
+        texts = texts | {"relevance": _RELEVANCE_BY_REFERENCES}
     return "\n".join(f"- {name}: {texts[name]}" for name in criteria)
 
 

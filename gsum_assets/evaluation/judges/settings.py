@@ -19,7 +19,8 @@ class JudgesSettings(SettingsTable):
     one_criterion_per_call: bool = Field(
         default=False,
         description="whether each pairwise criterion has its own call, as in GraphRAG: six times "
-        "as many; otherwise one call for all, as in LightRAG",
+        "as many, and relevance is to references where there are some, as in LightPAL; otherwise "
+        "one call for all, as in LightRAG",
     )
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"

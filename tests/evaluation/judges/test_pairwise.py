@@ -247,6 +247,32 @@ def test_one_request_per_criterion(tmp_path: Path) -> None:
     assert "all of this" not in instructions[("overall",)]
 
 
+def test_relevance_is_to_references_where_it_is_asked_alone(tmp_path: Path) -> None:
+    bodies: dict[str, str] = {}
+
+    def noting(body: dict) -> str:
+        fields = (wanted_schema(body) or {})["properties"]
+        bodies["+".join(name for name in fields if name != "mark")] = json.dumps(body["messages"])
+        return verdict(body, always_first(texts_of(body)))
+
+    texts = toys.summaries({m: {"q1": GOOD_AND_BAD[m]["q1"]} for m in GOOD_AND_BAD})
+    for apart in (True, False):
+        chosen = JudgesSettings(
+            methods=["bm25", "gor"], ratings=False, one_criterion_per_call=apart
+        )
+        for references in (["what people wrote"], []):
+            bodies.clear()
+            folder = tmp_path / f"{apart}{len(references)}"
+            folder.mkdir()
+            with judging(folder, noting) as (model, _):
+                questions = toys.queries("q1", references=references)
+                judge_answers(questions, texts, toys.contexts({}), model, chosen)
+            shown = {name for name, body in bodies.items() if "what people wrote" in body}
+            assert shown == ({"relevance"} if apart and references else set())
+            told = {name for name, body in bodies.items() if "which people" in body}
+            assert told == shown
+
+
 def test_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
     written = pa.concat_tables(
         [
