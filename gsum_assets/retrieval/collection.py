@@ -227,7 +227,9 @@ def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[
     groups: dict[str | None, list[int]] = {}
     for index, document_id in enumerate(questions.document_ids):
         groups.setdefault(document_id, []).append(index)
-    index_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
+    index_of: dict[str, int] = {}
+    if groups.keys() - {None}:
+        index_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     for document_id, members in groups.items():
         if document_id is None:
             if collection.chunk_ids:

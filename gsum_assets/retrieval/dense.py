@@ -44,5 +44,9 @@ class Dense:
                 f"dense: question vectors {shape} do not fit chunk vectors "
                 f"{self._embeddings.shape}; embed the questions with the chunks' embedder"
             )
-        nodes = np.round(vectors @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
+        if len(vectors) == 1:  # what else reads all vectors for a question shares the result
+            products = self._collection.cosines(vectors[0])[None]
+        else:
+            products = vectors @ self._embeddings.T
+        nodes = np.round(products, _DECIMALS)  # (n_questions, n_chunks)
         return Scores(nodes, best_of_nodes(nodes, self._collection))
