@@ -45,7 +45,7 @@ def adaptive_contexts(
 
     Parameters
     ----------
-    chunks : the table `chunks` of the corpus; texts are read of passages that are shown.
+    chunks : the table `chunks` of the corpus; texts are read of passages that may be shown.
     """
     places = chunks.columns(["chunk_id", "document_id", "n_tokens"])
     is_general = {
@@ -55,12 +55,19 @@ def adaptive_contexts(
     general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
     fits = _fits(general["document_id"].to_pylist(), places, chunks, budget.whole_tokens)
     whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
-    tokens_of = _tokens_of(places, evidence.probabilities)
     ranked_of: dict[str, list[tuple[str, float]]] = {}
     ordered = evidence.probabilities.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    for row in ordered.select(["query_id", "chunk_id", "probability"]).to_pylist():
-        if not is_general[row["query_id"]]:
-            ranked_of.setdefault(row["query_id"], []).append((row["chunk_id"], row["probability"]))
+    columns = (ordered[name].to_pylist() for name in ("query_id", "chunk_id", "probability"))
+    for query_id, chunk_id, probability in zip(*columns, strict=True):
+        if not is_general[query_id]:
+            ranked_of.setdefault(query_id, []).append((chunk_id, probability))
+    similar = evidence.rankings.filter(
+        pc.is_in(evidence.rankings["query_id"], value_set=similar_to.combine_chunks())
+    )
+    most = {chunk_id for ranked in ranked_of.values() for chunk_id, _ in ranked[: budget.k_max]}
+    most.update(best_chunks(similar, budget.k)["item_id"].to_pylist())
+    read = chunks.rows_with("chunk_id", sorted(most))
+    tokens_of = dict(zip(read["chunk_id"].to_pylist(), read["n_tokens"].to_pylist(), strict=True))
     has_one = len(pc.unique(places["document_id"])) < 2
     scopes = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "document_id")), strict=True))
     rows = [
@@ -71,12 +78,6 @@ def adaptive_contexts(
         )
     ]
     chosen = pa.Table.from_pylist(rows, TABLES["rankings"].schema)
-    similar = evidence.rankings.filter(
-        pc.is_in(evidence.rankings["query_id"], value_set=similar_to.combine_chunks())
-    )
-    best = (best_chunks(chosen, budget.k_max), best_chunks(similar, budget.k))
-    shown = sorted({chunk_id for rows in best for chunk_id in rows["item_id"].to_pylist()})
-    read = chunks.rows_with("chunk_id", shown)
     return pa.concat_tables(
         [
             top_contexts(chosen, read, budget.k_max),
@@ -88,14 +89,6 @@ def adaptive_contexts(
             ),
         ]
     )
-
-
-def _tokens_of(places: pa.Table, probabilities: pa.Table) -> dict[str, int]:
-    """Return the word pieces of each passage that has a probability."""
-    judged = places.filter(
-        pc.is_in(places["chunk_id"], value_set=pc.unique(probabilities["chunk_id"]))
-    )
-    return dict(zip(judged["chunk_id"].to_pylist(), judged["n_tokens"].to_pylist(), strict=True))
 
 
 def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
@@ -131,14 +124,15 @@ def _chosen(
     k_min: int,
 ) -> list[dict[str, str | int | float]]:
     """Return the passages to read as rows of `rankings`, best first."""
-    unknown = [chunk_id for chunk_id, _ in ranked if chunk_id not in tokens_of]
+    best = [chunk_id for chunk_id, _ in ranked[: budget.k_max]]
+    unknown = [chunk_id for chunk_id in best if chunk_id not in tokens_of]
     if unknown:
         raise ValueError(
             f"contexts: {len(unknown)} ranked chunks are not in the corpus (first: "
             f"'{unknown[0]}'); materialize rankings again"
         )
     probabilities = np.array([probability for _, probability in ranked])
-    tokens = np.array([tokens_of[chunk_id] for chunk_id, _ in ranked])
+    tokens = np.array([tokens_of[chunk_id] for chunk_id in best])
     n = best_prefix(probabilities, tokens, budget.k_max, budget.max_tokens, k_min)
     return [
         {

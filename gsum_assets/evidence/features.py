@@ -59,12 +59,13 @@ def signals(
     """
     joined = scope.joined
     similar = cosines(joined.vectors, question.vector)
+    best, best_3, best_8 = joined.means_of_best(similar, (1, 3, 8))
     return {
         "dense": np.round(scope.vectors @ question.vector, 6).astype(np.float64),
         "BM25": bm25.astype(np.float64),
-        "best sentence": joined.means_of_best(similar, 1),
-        "best 3 sentences": joined.means_of_best(similar, 3),
-        "best 8 sentences": joined.means_of_best(similar, 8),
+        "best sentence": best,
+        "best 3 sentences": best_3,
+        "best 8 sentences": best_8,
         "best window": joined.best_windows(question.vector),
         "words of the question": coverage(having),
     }
@@ -131,10 +132,10 @@ def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
     `(n_passages,)`; 0 for a passage without sentences.
     """
     text, shares = question.lower(), np.zeros(len(passages))
-    speakers = {speaker for passage in passages if passage for speaker in passage.speakers}
+    speakers = {speaker for passage in passages if passage for speaker in passage.shares}
     wanted = {
         speaker
-        for speaker in map(str.lower, filter(None, speakers))
+        for speaker in speakers
         if speaker in text or any(len(part) > 3 and part in text for part in speaker.split())
     }
     for i, passage in enumerate(passages if wanted else ()):

@@ -37,7 +37,8 @@ def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndar
     """
     scaled = {name: standardized(values) for name, values in signal_of.items()}
     scaled["all signals"] = np.mean([scaled[name] for name in _COMBINED], axis=0)
-    columns = [shape for name in _SIGNALS for shape in around(scope, scaled[name])]
+    shapes = around(scope, np.stack([scaled[name] for name in _SIGNALS]))
+    columns = [shape[number] for number in range(len(_SIGNALS)) for shape in shapes]
     for name in _WALKED:
         walked = np.log(walk_from(scope, scaled[name]) + 1e-6)
         columns += [walked, standardized(walked)]
@@ -45,15 +46,20 @@ def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndar
 
 
 def around(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
-    """Return the scores of the neighbours, mean and best of the nearest, and a smoothed score."""
+    """Return the scores of the neighbours, mean and best of the nearest, and a smoothed score.
+
+    Parameters
+    ----------
+    scores : of one signal or several, `(…, n)`, as are those returned.
+    """
     neighbours = [at(scores, column, _MISSING) for column in scope.before.T[::-1]]
     neighbours += [at(scores, column, _MISSING) for column in scope.behind.T]
     is_near = scope.nearest >= 0  # (n, N_NEAREST)
-    mean = best = np.full(len(scores), _MISSING)
+    mean = best = np.full(scores.shape, _MISSING)
     if is_near.any():  # a single passage has no other
-        values = scores[scope.nearest]
-        mean = (values * is_near).sum(axis=1) / is_near.sum(axis=1)
-        best = np.where(is_near, values, -np.inf).max(axis=1)
+        values = scores[..., scope.nearest]  # (…, n, N_NEAREST)
+        mean = (values * is_near).sum(axis=-1) / is_near.sum(axis=-1)
+        best = np.where(is_near, values, -np.inf).max(axis=-1)
     return [*neighbours, mean, best, smooth(scope, scores)]
 
 
@@ -77,5 +83,5 @@ def smooth(scope: Scope, scores: np.ndarray) -> np.ndarray:
 
 
 def at(scores: np.ndarray, rows: np.ndarray, missing: float | np.ndarray) -> np.ndarray:
-    """Return the scores at `rows`, `(n,)`, and `missing` where a row is -1."""
-    return np.where(rows >= 0, scores[rows], missing)
+    """Return the scores at `rows`, `(…, n)`, and `missing` where a row is -1."""
+    return np.where(rows >= 0, scores[..., rows], missing)

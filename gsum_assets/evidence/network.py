@@ -75,7 +75,7 @@ class Network(Model):
         w = self.weights
         state = relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
         for layer in range(self.n_layers):
-            received = [state, *(messages(state, kind) for kind in edges)]
+            received = [state, *messages(state, edges)]
             weight, bias = w[f"layers.{layer}.weight"], w[f"layers.{layer}.bias"]
             state = state + relu(np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None])
         logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
@@ -121,22 +121,25 @@ def among(rows: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
     return columns
 
 
-def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:
-    """Return the mean state of each passage's senders, 0 without any, `(s, n, h)`.
+def messages(state: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the mean state of each passage's senders, 0 without any, `(s, n, h)` for each kind.
 
     Parameters
     ----------
     state : `(s, n, h)`.
-    senders : rows of the senders, -1 for none, `(n, width)`.
+    edges : rows of the senders by kind, -1 for none, `(n, width)` each.
     """
-    is_sender = senders >= 0
-    first, *others = (
-        state[:, column] * is_known[:, None]
-        for column, is_known in zip(senders.T, is_sender.T, strict=True)
-    )
-    if not others:
-        return first
-    return sum(others, first) / np.maximum(is_sender.sum(axis=1), 1)[:, None].astype(np.float32)
+    padded = np.concatenate([state, np.zeros_like(state[:, :1])], axis=1)  # row -1: of no sender
+    received = []
+    for senders in edges:
+        total = padded[:, senders[:, 0]]
+        for column in senders.T[1:]:
+            total += padded[:, column]
+        if senders.shape[1] > 1:
+            n_senders = np.maximum((senders >= 0).sum(axis=1), 1)
+            total /= n_senders[:, None].astype(np.float32)
+        received.append(total)
+    return received
 
 
 def relu(values: np.ndarray) -> np.ndarray:

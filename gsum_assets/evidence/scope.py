@@ -84,8 +84,10 @@ class Scope:
             cosine = np.maximum((self.vectors[ends] * self.vectors[near]).sum(axis=1), 0)
             weights[ends, near] = np.maximum(weights[ends, near], cosine)
             weights[near, ends] = np.maximum(weights[near, ends], cosine)
-        steps = weights / (weights.sum(axis=1, keepdims=True) + 1e-9)
-        return lu_factor(np.eye(n) - 0.85 * steps.T, overwrite_a=True)
+        weights /= weights.sum(axis=1, keepdims=True) + 1e-9
+        weights *= -0.85
+        np.fill_diagonal(weights, 1.0)
+        return lu_factor(weights.T, overwrite_a=True)
 
 
 class ScopeIndex:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ SENTENCES_MAPPED_FROM = 2**13
 """Chunks from which their sentences are mapped into memory; fewer take 100 MB."""
 
 _KEPT_AS = "sentences"
+_KEPT = 2**13  # passages whose sentences, without vectors, stay in memory: some 15 MB
 _WINDOWS = (3, 6)  # sentences
 
 
@@ -96,19 +97,26 @@ class JoinedSentences:
             squares += (2 if apart else 1) * (sums[upper] - sums[lower])
         return np.sqrt(np.maximum(squares, 0))
 
-    def means_of_best(self, values: np.ndarray, n: int) -> np.ndarray:
+    def means_of_best(self, values: np.ndarray, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return the mean of each passage's n largest values, or of all if it has fewer.
+
+        Parameters
+        ----------
+        numbers : each is an n.
 
         Returns
         -------
-        `(n_passages,)`; 0 for a passage without sentences.
+        For each n `(n_passages,)`; 0 for a passage without sentences.
         """
         order = np.lexsort((-values, self._owners))  # the passages stay where they are
         counts = np.bincount(self._owners, minlength=self._n_passages)
         rank = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-        best = rank < n
-        sums = np.bincount(self._owners[best], values[order][best], minlength=self._n_passages)
-        return sums / np.clip(counts, 1, n)
+        means = []
+        for n in numbers:
+            best = rank < n
+            sums = np.bincount(self._owners[best], values[order[best]], minlength=self._n_passages)
+            means.append(sums / np.clip(counts, 1, n))
+        return means
 
     def best_windows(self, question: np.ndarray) -> np.ndarray:
         """Return the cosine of each passage's best window, 0 without any, `(n_passages,)`.
@@ -179,6 +187,7 @@ class SentenceIndex:
 
     def __init__(self, parts: Sequence[SentenceArrays]) -> None:
         self._parts = parts
+        self._passage = lru_cache(_KEPT)(lambda part, position: parts[part].at(position))
 
     @classmethod
     def of_rows(cls, rows: pa.Table) -> "SentenceIndex":
@@ -195,14 +204,14 @@ class SentenceIndex:
         id_array = np.array(chunk_ids)
         sentences: list[Sentences | None] = [None] * len(id_array)
         left = np.argsort(id_array)  # in order, the search in a part is faster
-        for part in self._parts:
+        for number, part in enumerate(self._parts):
             if not len(left):
                 break
             ids = id_array[left]
             places = np.searchsorted(part.passages, ids).clip(0, len(part.passages) - 1)
             is_there = part.passages[places] == ids
             for i, position in zip(left[is_there].tolist(), places[is_there].tolist(), strict=True):
-                sentences[i] = part.at(position)
+                sentences[i] = self._passage(number, position)
             left = left[~is_there]
         return sentences
 

@@ -1,6 +1,6 @@
 """Global and local answers from the index, and two baselines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import pyarrow as pa
@@ -130,14 +130,10 @@ def _read(inputs: Inputs) -> Read:
     kinds = pc.unique(rows["node_kind"]).to_pylist()
     if not {"report", "claim"}.intersection(kinds) and not points.num_rows:
         return Read(rows, {})
-    chunks, findings = inputs.table("chunks"), inputs.table("findings")
-    document_of = dict(
-        zip(chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True)
+    document_of, of_reports = inputs.derived(
+        "chunks behind reports", ("chunks", "findings"), lambda: _chunks_of_reports(inputs)
     )
-    held: dict[str, dict[tuple[str, str], None]] = {}
-    for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
-        chunks_of = held.setdefault(row["community_id"], {})
-        chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+    held = dict(of_reports)
     for row in rows.filter(pc.equal(rows["node_kind"], "claim")).to_pylist():
         chunk_id = chunk_of_claim(row["node_id"])
         held[row["node_id"]] = {(chunk_id, document_of[chunk_id]): None}
@@ -149,6 +145,21 @@ def _read(inputs: Inputs) -> Read:
             if pair[1]
         }
     return Read(rows, held)
+
+
+def _chunks_of_reports(
+    inputs: Inputs,
+) -> tuple[Mapping[str, str], Mapping[str, Mapping[tuple[str, str], None]]]:
+    """Return the document of each chunk, and chunks with their documents by report, in order."""
+    chunks, findings = inputs.table("chunks"), inputs.table("findings")
+    document_of = dict(
+        zip(chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True)
+    )
+    held: dict[str, dict[tuple[str, str], None]] = {}
+    for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
+        chunks_of = held.setdefault(row["community_id"], {})
+        chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+    return document_of, held
 
 
 def _views() -> Sequence[View | Macro]:

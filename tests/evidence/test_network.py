@@ -36,7 +36,7 @@ def chain(n: int) -> list[np.ndarray]:
 def test_messages_are_means_over_senders() -> None:
     state = np.array([[[1.0], [2.0], [6.0]]])
     senders = np.array([[1, 2], [0, -1], [-1, -1]])
-    assert messages(state, senders)[0, :, 0].tolist() == [4, 1, 0]
+    assert messages(state, [senders])[0][0, :, 0].tolist() == [4, 1, 0]
 
 
 def test_network_by_hand() -> None:
