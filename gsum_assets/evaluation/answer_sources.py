@@ -139,7 +139,7 @@ class Texts:
     def _find(self, sentence: str, speaker: str) -> Sequence[Place]:
         wanted = set(words_of(sentence))
         if len(self._chunks_of) <= _FEW:  # the documents of one answer
-            has_all = wanted and (i for i, d in self._documents.items() if d.words.has(wanted))
+            has_all = wanted and (i for i, d in self._documents.items() if d.has(wanted))
             candidates = frozenset(has_all or ())
         else:
             with_word = [self._with_word.get(word, frozenset()) for word in wanted]

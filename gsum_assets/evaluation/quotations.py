@@ -158,8 +158,20 @@ class DocumentWords:
         for name, start, end in turn_spans(text, speaker_labels([text])):
             self._spans[name].append((start, end))
         self.names = frozenset(self._spans) - {""}
-        self.words = Words(text)
         self._of: dict[str, Words] = {}
+
+    @cached_property
+    def words(self) -> Words:
+        """All words."""
+        return Words(self._text)
+
+    def has(self, words: Collection[str]) -> bool:
+        """Return whether all words, as of `words_of`, occur."""
+        return all(word in self._folded for word in words) and self.words.has(words)
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._text.casefold()
 
     def said_by(self, name: str) -> Words:
         """Return the words of a speaker, or those without a speaker for ""."""

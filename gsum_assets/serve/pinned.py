@@ -201,7 +201,7 @@ class PinnedWorkspace(Workspace):
 
         Of a large table, those that were selected last do.
         """
-        key = table.name, tuple(partitions)
+        key, kept = (table.name, tuple(partitions)), self.kept  # not `self`, which has old tables
         if key not in self._rows:
             read = super().kept_rows(table, partitions)
             version, metadata = read.version() or "", partial(self.store.metadata, table)
@@ -212,7 +212,7 @@ class PinnedWorkspace(Workspace):
                 return RowIndex(read.parts(), n_kept)
 
             def rows_with(column: str, values: pa.Array) -> pa.Table:
-                return self.kept.get((*key, RowIndex), version, index).rows_with(column, values)
+                return kept.get((*key, RowIndex), version, index).rows_with(column, values)
 
             selected = rows_with if partitions else None
             self._rows[key] = Lazy(read.get, read.columns, read.parts, selected, lambda: version)

@@ -1,5 +1,6 @@
 """What all requests share: the home, its corpora, and who may ask which."""
 
+import gc
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from gsum_assets.serve.access import corpora_of
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_assets.serve.streaming import pass_words_on
+from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
@@ -57,6 +59,7 @@ class Service:
     def start(self) -> None:
         """Read the corpora, and look for what runs write, from now on."""
         self._stop.clear()
+        gc.callbacks.append(freeze_survivors)
         self.store.writes_behind = ThreadPoolExecutor(1, "writes")
         self.snapshots.start()
         self._thread = threading.Thread(target=self._run, name="service", daemon=True)
@@ -68,6 +71,9 @@ class Service:
         self.snapshots.stop()
         if self._thread:
             self._thread.join()
+            self._thread = None
+            gc.callbacks.remove(freeze_survivors)
+            gc.unfreeze()
         if writing := self.store.writes_behind:
             self.store.writes_behind = None
             writing.shutdown()

@@ -6,6 +6,7 @@ same ones. Until then questions are answered from the state before, and a questi
 with which it began.
 """
 
+import gc
 import logging
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -140,6 +141,8 @@ class Snapshots:
         for family in FAMILIES:
             if family.name not in unsettled or family.name not in workspaces:
                 workspaces[family.name] = new
+        if before:
+            gc.unfreeze()  # it is part of cycles, see `freeze_survivors`
         return CorpusState(MappingProxyType(workspaces), unsettled, files, version)
 
     def _pinned(self, files: Mapping[str, Files]) -> PinnedWorkspace:

@@ -1,13 +1,25 @@
-"""Python's garbage collector while a step creates many objects."""
+"""Python's garbage collector while a step creates many objects, and in a service."""
 
 import gc
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 _YOUNG = 50_000  # new objects before a pass over these; Python's default is 700
+_OLDEST = 2  # generation of objects
 _LARGE_MIB = 3072  # peak from which garbage is collected as usual, as it may refer to large tables
+
+
+def freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
+    """Leave out of later full passes what has survived one; a member of `gc.callbacks`.
+
+    A service that keeps indexes in memory has millions of objects: a full pass over them makes one
+    question in a few dozen wait for 0.2 s. A frozen object is freed as usual unless it is part of a
+    cycle: what drops a large one calls `gc.unfreeze()`.
+    """
+    if phase == "stop" and info["generation"] == _OLDEST:
+        gc.freeze()
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """A question is answered from one state, old or new, while tables are replaced."""
 
+import gc
 import re
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from gsum_assets.answering.ask import Answer, ask
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.snapshot import Snapshots
+from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.settings.home import Home
 from gsum_resources.state.requests import Requests
 from gsum_resources.store.input_key import InputKey
@@ -87,6 +90,25 @@ def test_a_question_keeps_the_state_with_which_it_began(workspace: Workspace) ->
     snapshots.refresh(CORPUS)
     assert state_of(ask(begun, CORPUS, "Which boat?", "bm25")) == 1
     assert state_of(answer(snapshots)) == 2
+
+
+def test_a_state_that_was_replaced_is_freed(workspace: Workspace) -> None:
+    write(workspace, 1)
+    snapshots = Snapshots(workspace)
+    first = weakref.ref(snapshots.workspace([CORPUS], "bm25"))
+    assert state_of(answer(snapshots)) == 1
+    gc.callbacks.append(freeze_survivors)
+    try:
+        gc.collect()
+        write(workspace, 2)
+        assert state_of(answer(snapshots)) == 1
+        snapshots.refresh(CORPUS)
+        assert state_of(answer(snapshots)) == 2
+        gc.collect()
+        assert first() is None
+    finally:
+        gc.callbacks.remove(freeze_survivors)
+        gc.unfreeze()
 
 
 def test_files_that_are_removed_stay_readable_in_a_state(workspace: Workspace) -> None:
