@@ -14,7 +14,7 @@ from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.shown_sentences import ShownLine
@@ -312,7 +312,7 @@ def _sources(
         passages,
         found.titles,
         _of_documents(found.inputs.tables["chunks"], shown).select(_WITHOUT_TEXT).to_pylist(),
-        partial(location_of, _of_documents(Lazy(partial(read, "document_sections", None)), shown)),
+        Locations(_of_documents(Lazy(partial(read, "document_sections", None)), shown)),
         sentences,
         texts_of,
     )

@@ -1,11 +1,35 @@
 """Location of a passage in its document, as text for readers."""
 
+from functools import cache
+
 import pyarrow as pa
 
 from gsum_resources.store.arrow import pc
 
 _STEP = " › "
 _NUMBERED = ("page", "slide")
+
+
+class Locations:
+    """Locations in some documents.
+
+    Parameters
+    ----------
+    rows : rows of `document_sections` of at least these documents.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self._sections = cache(self._of_document)
+
+    def __call__(self, document_id: str, start: int, end: int) -> str:
+        """Return the location of the characters `start` to `end` of a document, `location_of`."""
+        return _location(self._sections(document_id), start, end)
+
+    def _of_document(self, document_id: str) -> list[dict]:
+        """Return the sections of a document by their start."""
+        rows = self._rows.filter(pc.equal(self._rows["document_id"], document_id))
+        return rows.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
 
 
 def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
@@ -16,8 +40,10 @@ def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
     location : `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
         `section "Scope › Exceptions"`, or "" if the document has none before `end`.
     """
-    of_document = rows.filter(pc.equal(rows["document_id"], document_id))
-    sections = of_document.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
+    return Locations(rows)(document_id, start, end)
+
+
+def _location(sections: list[dict], start: int, end: int) -> str:
     pages = [row for row in sections if row["kind"] != "heading"]
     if pages:
         return (_pages if pages[0]["kind"] in _NUMBERED else _labels)(pages, start, end)

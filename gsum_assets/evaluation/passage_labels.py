@@ -1,12 +1,11 @@
 """Where the passages of an answer come from, as a language model is shown it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.evaluation.answer_sources import Texts
 from gsum_assets.evaluation.passages import KEY_POINT
 from gsum_assets.pipeline.step import Inputs
@@ -42,7 +41,7 @@ def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> Lab
     texts : these documents.
     """
 
-    located = cache(partial(location_of, sections))
+    located = Locations(sections)
 
     def label_of(row: Mapping[str, Any]) -> str:
         chunk, document_id = texts.chunks.get(row["node_id"]), row["document_id"]

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.requests import number_of, text_of
 from gsum_assets.serve.service import service_of
@@ -86,12 +86,12 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
     document_id = chunk["document_id"]
     document = document_in(workspace, corpus, document_id)
     near = ids.filter(pc.equal(ids["document_id"], document_id)).sort_by("position").to_pylist()
-    sections = _of_document(workspace, "document_sections", corpus, document_id)
+    location = Locations(_of_document(workspace, "document_sections", corpus, document_id))
     passages = [
         {
             **row,
             "text": document["text"][row["start"] : row["end"]],
-            "location": location_of(sections, document_id, row["start"], row["end"]),
+            "location": location(document_id, row["start"], row["end"]),
         }
         for row in near
         if abs(row["position"] - chunk["position"]) <= around

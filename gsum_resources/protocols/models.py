@@ -92,7 +92,8 @@ class Request:
 
 
 def _as_material(passage: str) -> str:
-    return _QUESTION.sub(r"\1.", _MARK.sub(r"\1\2(\3)", passage))
+    marked = _MARK.sub(r"\1\2(\3)", passage) if "[" in passage else passage
+    return _QUESTION.sub(r"\1.", marked)
 
 
 @dataclass(frozen=True)

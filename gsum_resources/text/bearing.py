@@ -93,7 +93,7 @@ def _names_it(
         if asks.search(question):
             others = frozenset(content_stems(asks.sub(" ", question))) - CONTENTLESS
             about = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
-            return [has.search(s.text) is not None and s.run in about for s in sentences]
+            return [s.run in about and has.search(s.text) is not None for s in sentences]
     return [True] * len(sentences)
 
 

@@ -123,7 +123,8 @@ def split_sentences(text: str) -> list[str]:
     punctuation; otherwise they are line wrapping.
     """
     sentences = []
-    for block in _BREAK.split(_HEADING.sub(r"\1\n", text)):  # a heading ends with its line
+    lines = _HEADING.sub(r"\1\n", text) if "#" in text else text  # a heading ends with its line
+    for block in _BREAK.split(lines) if "\n" in lines else [lines]:
         block = " ".join(_MARKUP.sub("", (block or "").strip()).split())
         start = 0
         for match in _BOUNDARY.finditer(block):
