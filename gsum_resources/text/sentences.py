@@ -40,6 +40,7 @@ _RESTART = re.compile(
     r"(?<=[a-z]) (?=(?:So|And|But|It|It's|We|We're|The|That|That's|You|They|This|There|If"
     r"|What|Or|He|She|Because|My|Our|Maybe|Yeah|Okay|Well|Oh|Then|Now|How|When|Also)[, ][ a-z])"
 )
+_LONG_TURN = 4096  # characters; the sentences of longer ones are not kept
 LONG = 40  # words; longer spoken sentences are split at clauses
 SHORT = 7  # words; minimum length of a clause that is split off
 
@@ -88,32 +89,41 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
     talk = turns(run, labels)
     sentences: list[Sentence] = []
     for position, turn in enumerate(join_interrupted(talk) if spoken else talk):
-        pieces = split_sentences(turn.text)
-        for k, piece in enumerate(pieces):
-            opens = position == 0 and k == 0 and not turn.speaker
-            # A passage that begins inside a sentence begins with a lower-case letter.
-            whole = not (opens and not _BEGINS.match(piece)) and bool(_ENDED.search(piece))
-            texts = [(piece, True)]  # False: broken off
-            if spoken:
-                texts = _trimmed_clauses(piece)
-            elif piece.count('"') % 2:  # a half of a split quotation
-                opened = f'{piece}"' if piece[0] == '"' else piece
-                texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
-            for text, complete in texts:
-                sentences.append(Sentence(text, turn.speaker, index, whole and complete))
+        opens = position == 0 and not turn.speaker
+        read = _read_turn if len(turn.text) < _LONG_TURN else _read_turn.__wrapped__
+        sentences += [
+            Sentence(text, turn.speaker, index, whole)
+            for text, whole in read(turn.text, opens, spoken)
+        ]
     return sentences
 
 
-@lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
-def _trimmed_clauses(piece: str) -> Sequence[tuple[str, bool]]:
-    """Return the clauses of a spoken sentence without disfluencies; False: it is broken off."""
-    starts = _RESTART.split(tidy_spacing(piece))
-    return tuple(
-        (text, start is starts[-1])
-        for start in starts
-        for clause in split_clauses(start)
-        if (text := trim_speech(clause))
-    )
+@lru_cache(maxsize=2**15)  # methods and questions share turns in their contexts; about 30 MB
+def _read_turn(turn: str, opens: bool, spoken: bool) -> Sequence[tuple[str, bool]]:
+    """Return the sentences of a turn, each with whether it is whole.
+
+    Parameters
+    ----------
+    opens : whether a passage begins with it, perhaps inside a sentence.
+    """
+    sentences: list[tuple[str, bool]] = []
+    for k, piece in enumerate(split_sentences(turn)):
+        # A passage that begins inside a sentence begins with a lower-case letter.
+        begins = not opens or k > 0 or bool(_BEGINS.match(piece))
+        whole = begins and bool(_ENDED.search(piece))
+        texts = [(piece, True)]  # False: broken off
+        if spoken:
+            starts = _RESTART.split(tidy_spacing(piece))
+            texts = [
+                (trim_speech(clause), start is starts[-1])
+                for start in starts
+                for clause in split_clauses(start)
+            ]
+        elif piece.count('"') % 2:  # a half of a split quotation
+            opened = f'{piece}"' if piece[0] == '"' else piece
+            texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
+        sentences += [(text, whole and complete) for text, complete in texts if text]
+    return tuple(sentences)
 
 
 def split_sentences(text: str) -> list[str]:
