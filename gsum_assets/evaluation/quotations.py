@@ -166,8 +166,9 @@ class DocumentWords:
         return Words(self._text)
 
     def has(self, words: Collection[str]) -> bool:
-        """Return whether all words, as of `words_of`, occur."""
-        return all(word in self._folded for word in words) and self.words.has(words)
+        """Return whether all words, as of `words_of`, occur; most documents need not be cut."""
+        is_cut = "words" in vars(self)
+        return (is_cut or all(word in self._folded for word in words)) and self.words.has(words)
 
     @cached_property
     def _folded(self) -> str:
