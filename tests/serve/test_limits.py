@@ -120,7 +120,7 @@ def test_more_requests_than_the_rate_are_told_to_wait() -> None:
 
 
 def test_matrix_products_of_a_question_run_on_one_thread(tmp_path: Path) -> None:
-    code = (
+    script = (
         "from click.testing import CliRunner\n"
         "from gsum_assets.cli.main import main\n"
         "refused = CliRunner().invoke(main, ['serve', '--host', '0.0.0.0'])\n"  # without a token
@@ -130,8 +130,8 @@ def test_matrix_products_of_a_question_run_on_one_thread(tmp_path: Path) -> None
         "pools = [pool for pool in threadpool_info() if pool['user_api'] == 'blas']\n"
         "print(*{pool['num_threads'] for pool in pools})"
     )
-    environment = {**os.environ, "GSUM_HOME": str(tmp_path), "OMP_NUM_THREADS": "2"}
-    environment.pop("OPENBLAS_NUM_THREADS", None)
-    command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    environment |= {"GSUM_HOME": str(tmp_path), "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert ended.stdout.split() == ["1"], ended.stderr
