@@ -47,6 +47,7 @@ def questions(seed: str) -> Iterator[str]:
 
 def serve_generated() -> None:
     """Serve a generated home until the process is ended."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `gsum serve`
     from benchmarks.serve_home import models_of
     from gsum_assets.serve.access import access_for
     from gsum_assets.serve.app import new_app

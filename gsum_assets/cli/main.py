@@ -34,12 +34,14 @@ class _Shown(click.Group):
     """A group that shows an error that the user can fix as one message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from gsum_resources.protocols.models import ModelUnavailableError
-
         try:
             return super().invoke(ctx)
-        except (ValueError, ModelUnavailableError) as error:
-            raise click.ClickException(str(error)) from error
+        except Exception as error:
+            from gsum_resources.protocols.models import ModelUnavailableError  # loads NumPy
+
+            if isinstance(error, (ValueError, ModelUnavailableError)):
+                raise click.ClickException(str(error)) from error
+            raise
 
 
 @click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})

@@ -51,6 +51,9 @@ def serve(
     Indexes stay in memory, and are replaced when a run has written newer ones. A token in
     GSUM_SERVE_TOKEN may ask all corpora. Ctrl-C ends.
     """
+    # Two threads at the small products of a question wait for each other: five times as long beside
+    # another process. Read when NumPy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from gsum_assets.serve.access import access_for
     from gsum_assets.serve.app import new_app
     from gsum_assets.serve.limits import Limits

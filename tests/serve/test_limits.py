@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
@@ -113,3 +117,21 @@ def test_more_requests_than_the_rate_are_told_to_wait() -> None:
     assert [status for status, *_ in replies] == [200, 200, 429]
     assert int(replies[2][1]["retry-after"]) >= 1
     assert exchange(app, [b""], **{CLIENT: b"digest of a token"})[0] == 200
+
+
+def test_matrix_products_of_a_question_run_on_one_thread(tmp_path: Path) -> None:
+    script = (
+        "from click.testing import CliRunner\n"
+        "from gsum_assets.cli.main import main\n"
+        "refused = CliRunner().invoke(main, ['serve', '--host', '0.0.0.0'])\n"  # without a token
+        "assert refused.exit_code == 1, refused.output\n"
+        "import scipy.linalg\n"
+        "from threadpoolctl import threadpool_info\n"
+        "pools = [pool for pool in threadpool_info() if pool['user_api'] == 'blas']\n"
+        "print(*{pool['num_threads'] for pool in pools})"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    environment |= {"GSUM_HOME": str(tmp_path), "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert ended.stdout.split() == ["1"], ended.stderr
