@@ -21,7 +21,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     walks = inputs.method == PASSAGE_WALK
     # only the tables that a method uses, so that it depends on no other settings
     follows_paths = METHODS[inputs.method].follows == "paths"
-    names = ["walk"] if walks else ["retrieval", *["promptrank"] * follows_paths]
+    names = ["walk", "communities"] if walks else ["retrieval", *["promptrank"] * follows_paths]
     language = inputs.settings("language")
     settings = LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
     # where k is unused, reading its setting would make this step depend on it
@@ -61,7 +61,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             (*PASSAGES, "passage_edges", *_OF_WALKS, "query_embeddings", "passage_scorer"),
-            code_version="6",
+            code_version="7",
             dictionaries={"passage_edges": EDGE},
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),

@@ -7,15 +7,19 @@ undirected and weighted; seeds are lexical and dense; documents of one community
 on the seeds where the graph is misleading.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
 from gsum_assets.lightpal.communities import means_of
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.settings import WalkSettings
+from gsum_assets.lightpal.settings import LightpalSettings, WalkSettings
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.ranking import Retriever, Scores, first_of
+from gsum_assets.retrieval.ranking import DEPTH, Retriever, Scores, first_of
+
+_SPREAD_AMONG = 4 * DEPTH
 
 
 class PassageWalk:
@@ -26,7 +30,7 @@ class PassageWalk:
     seeds : retriever whose scores the walk starts from.
     graphs : graphs with edges in both directions.
     trust : trust in the graph of chunks and in that of documents, 0 to 1.
-    starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
+    owners : document of each chunk, `(n_chunks,)`.
     community : community of each document, numbered from 0, `(n_documents,)`.
     """
 
@@ -35,16 +39,17 @@ class PassageWalk:
         seeds: Retriever,
         graphs: ScopeGraphs,
         trust: tuple[float, float],
-        starts: np.ndarray,
+        owners: np.ndarray,
         community: np.ndarray,
-        settings: WalkSettings,
+        settings: LightpalSettings,
     ) -> None:
         self._seeds = seeds
         self._graphs = graphs
         self._trust = trust
-        self._sizes = np.diff(starts)
+        self._owners = owners
         self._community = community
-        self._settings = settings
+        self._settings = settings.walk
+        self._spread = settings.communities.spread
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and 2; those of a community are added to its chunks, too."""
@@ -58,7 +63,27 @@ class PassageWalk:
         means = means_of(walks, self._community)
         together = weight * means / means.max(axis=1, keepdims=True)
         documents = (1 - weight) * min_max(found.documents) + weight * walks + together
-        return Scores(nodes + np.repeat(together, self._sizes, axis=1), documents)
+        nodes += together[:, self._owners]
+        for row in nodes:
+            spread_out(row, self._owners, self._spread * in_documents)
+        return Scores(nodes, documents)
+
+
+def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
+    """Lower the scores of a document's passages in place, by a `step` for each better one.
+
+    So the best passages are not all of one document where others of its community are as good.
+
+    Parameters
+    ----------
+    scores : scores for one question, `(n_passages,)`; only the best few are looked at.
+    owners : document of each passage, `(n_passages,)`.
+    """
+    n_better: Counter[int] = Counter()
+    for passage in first_of(scores, _SPREAD_AMONG).tolist():
+        owner = int(owners[passage])
+        scores[passage] -= step * n_better[owner]
+        n_better[owner] += 1
 
 
 def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSettings) -> np.ndarray:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from gsum_assets.lightpal.communities import community_of
@@ -110,8 +111,10 @@ class PassageSearch:
         first = self.first(scope)
         if self._method == PASSAGE_WALK:
             trust = self._trusted("node", name), self._trusted("document", name)
+            sizes = np.diff(scope.starts)
+            owners = np.repeat(np.arange(len(sizes)), sizes)
             community = community_of(self._communities, scope.document_ids)
-            return PassageWalk(first, graphs, trust, scope.starts, community, settings.walk)
+            return PassageWalk(first, graphs, trust, owners, community, settings)
         if METHODS[self._method].follows == "paths":
             share, chosen = settings.retrieval.initial_share, settings.promptrank
             n_first = n_starts(chosen.n_first, share, self._k)

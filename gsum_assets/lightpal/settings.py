@@ -79,6 +79,12 @@ class CommunitySettings(SettingsTable):
         description="documents among which a community is denser than expected; fewer give more "
         "and smaller communities (ours)",
     )
+    spread: float = Field(
+        default=0.1,
+        ge=0,
+        description="taken from the score of a passage for each better one of its document, where "
+        "the walk is trusted (ours)",
+    )
 
 
 class WalkSettings(SettingsTable):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gsum_assets.graphs.pagerank import WalkGraph, personalized_pagerank
 from gsum_assets.lightpal.passage_graph import PassageGraphs, ScopeGraphs
-from gsum_assets.lightpal.passage_walk import PassageWalk, peaked, walk_from, walked
-from gsum_assets.lightpal.settings import WalkSettings
+from gsum_assets.lightpal.passage_walk import PassageWalk, peaked, spread_out, walk_from, walked
+from gsum_assets.lightpal.settings import LightpalSettings, WalkSettings
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.ranking import Scores
@@ -172,10 +172,16 @@ def test_a_community_is_found_together():
     assert order(untrusted.nodes) == order(SEEDS)
 
 
+def test_passages_of_one_document_give_way_to_others():
+    scores = np.array([0.9, 0.85, 0.8, 0.7, 0.66, 0.1])
+    spread_out(scores, np.array([0, 0, 0, 1, 1, 2]), 0.1)
+    assert scores == pytest.approx([0.9, 0.75, 0.6, 0.7, 0.56, 0.1])
+
+
 def of_chunks(trust: tuple[float, float], community: np.ndarray) -> Scores:
     """Scores of documents of one chunk each, whose graph has the edge 0 - 5 alone."""
     graphs = ScopeGraphs(GRAPH, walk_graph(6, (0, 5), both_ways=True))
-    walk = PassageWalk(Fixed(SEEDS[0]), graphs, trust, np.arange(7), community, WalkSettings())
+    walk = PassageWalk(Fixed(SEEDS[0]), graphs, trust, np.arange(6), community, LightpalSettings())
     return walk.scores(toy_question("?"))
 
 
