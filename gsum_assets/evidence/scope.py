@@ -87,7 +87,7 @@ class Scope:
         weights /= weights.sum(axis=1, keepdims=True) + 1e-9
         weights *= -0.85
         np.fill_diagonal(weights, 1.0)
-        return lu_factor(weights.T, overwrite_a=True)
+        return lu_factor(weights.T, overwrite_a=True, check_finite=False)
 
 
 class ScopeIndex:
