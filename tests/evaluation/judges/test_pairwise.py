@@ -269,8 +269,7 @@ def test_relevance_is_to_references_where_it_is_asked_alone(tmp_path: Path) -> N
                 judge_answers(questions, texts, toys.contexts({}), model, chosen)
             shown = {name for name, body in bodies.items() if "what people wrote" in body}
             assert shown == ({"relevance"} if apart and references else set())
-            told = {name for name, body in bodies.items() if "which people" in body}
-            assert told == shown
+            assert {name for name, body in bodies.items() if "which people" in body} == shown
 
 
 def test_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
