@@ -23,24 +23,17 @@ class Locations:
         self._sections = cache(self._of_document)
 
     def __call__(self, document_id: str, start: int, end: int) -> str:
-        """Return the location of the characters `start` to `end` of a document, `location_of`."""
+        """Return the location of the characters `start` to `end` of a document.
+
+        It is `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
+        `section "Scope › Exceptions"`, or "" if the document has none before `end`.
+        """
         return _location(self._sections(document_id), start, end)
 
     def _of_document(self, document_id: str) -> list[dict]:
         """Return the sections of a document by their start."""
         rows = self._rows.filter(pc.equal(self._rows["document_id"], document_id))
         return rows.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
-
-
-def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
-    """Return the location of the characters `start` to `end` of a document.
-
-    Returns
-    -------
-    location : `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
-        `section "Scope › Exceptions"`, or "" if the document has none before `end`.
-    """
-    return Locations(rows)(document_id, start, end)
 
 
 def _location(sections: list[dict], start: int, end: int) -> str:

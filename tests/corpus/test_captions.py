@@ -4,7 +4,7 @@ import pytest
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.worker import convert
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
 from gsum_assets.pipeline.tables import TABLES
@@ -101,7 +101,7 @@ def location(found: Converted, words: str, until: str = "") -> str:
     sections = sections_of("a", found.text, ".vtt", found.page_starts, found.labels)
     start = found.text.index(words)
     end = found.text.index(until or words, start) + len(until or words)
-    return location_of(rows_of(TABLES["document_sections"], sections), "a", start, end)
+    return Locations(rows_of(TABLES["document_sections"], sections))("a", start, end)
 
 
 def test_turns_of_voice_tags_have_their_speaker_and_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError
 from gsum_assets.corpus.conversion.worker import CONVERTERS, convert
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
 from gsum_assets.pipeline.tables import TABLES
@@ -81,7 +81,7 @@ def location(suffix: str, content: bytes, words: str) -> str:
     sections = sections_of("a", found.text, suffix, found.page_starts, found.labels)
     start = found.text.index(words)
     rows = rows_of(TABLES["document_sections"], sections)
-    return location_of(rows, "a", start, start + len(words))
+    return Locations(rows)("a", start, start + len(words))
 
 
 def test_every_format_has_a_converter() -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.corpus.queries import Query, Span
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
@@ -54,13 +54,13 @@ def test_heading_offsets_point_at_headings() -> None:
 )
 def test_passage_lies_under_its_headings(passage: str, location: str) -> None:
     start = BOOK.index(passage)
-    assert location_of(rows(".md", BOOK), "a", start, start + len(passage)) == location
+    assert Locations(rows(".md", BOOK))("a", start, start + len(passage)) == location
 
 
 def test_passage_before_the_first_heading_gets_the_first_one_inside_it() -> None:
     text = "Intro.\n# First\nText."
-    assert location_of(rows(".md", text), "a", 0, len(text)) == 'section "First"'
-    assert location_of(rows(".md", text), "a", 0, 5) == ""
+    assert Locations(rows(".md", text))("a", 0, len(text)) == 'section "First"'
+    assert Locations(rows(".md", text))("a", 0, 5) == ""
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_passage_before_the_first_heading_gets_the_first_one_inside_it() -> None
 def test_passage_lies_on_its_pages(start: int, end: int, location: str) -> None:
     # page 2 is empty, and so are the last two
     sections = rows(".pdf", "x" * 26, (0, 10, 10, 20, 28, 30))
-    assert location_of(sections, "a", start, end) == location
+    assert Locations(sections)("a", start, end) == location
 
 
 def test_slides_are_named_and_plain_text_has_no_location() -> None:
-    assert location_of(rows(".pptx", "x" * 20, (0, 10)), "a", 12, 15) == "slide 2"
-    assert location_of(rows(".txt", "x" * 20), "a", 12, 15) == ""
+    assert Locations(rows(".pptx", "x" * 20, (0, 10)))("a", 12, 15) == "slide 2"
+    assert Locations(rows(".txt", "x" * 20))("a", 12, 15) == ""
 
 
 # Evidence marked in documents, found again in passages.

@@ -9,7 +9,7 @@ from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.intake import stored_intake
-from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.locations import Locations
 from gsum_assets.definitions import SETTINGS_TABLES
 from gsum_assets.runner.forget import forget
 from gsum_assets.runner.run import refresh
@@ -100,9 +100,9 @@ def test_mixed_folder_is_read_through_a_link_once_per_file(
         text = texts[chunk["document_id"]]
         assert text[chunk["start"] : chunk["end"]] == chunk["text"]
     at = texts["a.pdf"].index(TOLD[1])
-    assert location_of(sections, "a.pdf", at, at + 9) == "page 2"
-    assert location_of(sections, "a.pdf", 0, at + 9) == "pages 1-2"
-    assert location_of(sections, "deep--b_ final.docx", 9, 20) == 'section "Scope"'
+    assert Locations(sections)("a.pdf", at, at + 9) == "page 2"
+    assert Locations(sections)("a.pdf", 0, at + 9) == "pages 1-2"
+    assert Locations(sections)("deep--b_ final.docx", 9, 20) == 'section "Scope"'
     files = [path for path in folder.rglob("*.*") if path.suffix in (".pdf", ".docx", ".html")]
     assert sorted(converted) == sorted(path.read_bytes() for path in files)
 
