@@ -125,7 +125,8 @@ def plan(corpora: Sequence[str], methods: str | None) -> None:
 
 def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     """Print the plan of each corpus; return whether there is one of every corpus."""
-    from gsum_assets.cli.terminal import Console, print_plan, print_total
+    from gsum_assets.cli.plan import print_plan, print_total
+    from gsum_assets.cli.terminal import Console
     from gsum_assets.corpus.find import name_a_corpus
     from gsum_assets.pipeline.corpus_settings import CorpusError
     from gsum_assets.planning.plan import PlanError
@@ -198,8 +199,8 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
             is_clean = _check_forgotten(corpus, document, original)
     else:
         with ended_by_signals(NOTHING_CHANGED):
-            from gsum_assets.definitions import pipeline_for
             from gsum_assets.runner.forget import require_document
+            from gsum_assets.runner.run import pipeline_for
 
             require_document(pipeline_for(Home.from_environment()), corpus, document)
             question = f"Delete document '{document}' from the folder of '{corpus}'?"
@@ -214,13 +215,13 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
 def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
     """Search for a deleted document; return whether nothing is left of it."""
     from gsum_assets.cli.terminal import Console, print_search
-    from gsum_assets.definitions import pipeline_for
     from gsum_assets.runner.forget import check_forgotten
+    from gsum_assets.runner.run import pipeline_for
     from gsum_resources.dagster_io.instance import open_instance
 
     home = Home.from_environment()
     with open_instance(home) as instance, Console() as console:
-        console.start(["searching for", document], ())
+        console.wait(f"the search for {document}")
         done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
     print_search(done)
     return done.is_clean
@@ -228,27 +229,23 @@ def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
 
 def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool:
     """Delete a document; return whether nothing is left of it."""
-    from gsum_assets.automation.processes import end_runs_of_this_process
     from gsum_assets.cli.terminal import Console, print_forget_report
-    from gsum_assets.definitions import pipeline_for
     from gsum_assets.runner.forget import forget as forget_document
+    from gsum_assets.runner.run import cancel_own_runs, pipeline_for
     from gsum_resources.dagster_io.instance import open_instance
-    from gsum_resources.state.leases import Leases
+
+    class Shown(Console):
+        """The console of a command that a signal may end between two steps."""
+
+        def step(self, asset: str) -> None:
+            ending.hold()
+            super().step(asset)
 
     home = Home.from_environment()
     pipeline = pipeline_for(home)
-    with open_instance(home) as instance, Console() as console:
-        leases = Leases(pipeline.store)
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
-
-        def start(assets: Sequence[str], partitions: Sequence[Any]) -> None:
-            ending.hold()
-            console.start(assets, partitions)
-
-        watch = start, console.ended, console.wait
-        done = forget_document(
-            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
-        )
+    with open_instance(home) as instance, Shown() as console:
+        ending.tidy_up_by(lambda: cancel_own_runs(instance))
+        done = forget_document(pipeline, instance, corpus, document, retrain, console)
     print_forget_report(done, corpus, document)
     return done.is_clean and not done.problem
 
@@ -452,7 +449,7 @@ def ui(
     from gsum_assets.cli.ui import address_of, answers, choose_port, require_protection
     from gsum_assets.cli.ui import serve as run_ui
     from gsum_assets.cli.ui_log import UiLog
-    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.dagster_assets.record import fail_dead_runs, report_warehouse, take_over
     from gsum_resources.dagster_io.instance import open_instance
 
     require_protection(host, read_only or login_is_before_it)
@@ -461,8 +458,12 @@ def ui(
     os.environ |= {"GSUM_HOME": str(home.root), "GSUM_UI_NAMES": ",".join(known_as)}
     os.environ["PYTHONSAFEPATH"] = "1"  # modules in the present folder are not gsum's
     if not read_only:
-        with open_instance(home) as instance:
-            pipeline_for(home).reconciler.start(instance)
+        store = home.open_store()
+        with open_instance(home) as instance:  # dead runs would fill the queue of the daemon
+            fail_dead_runs(instance, store)
+            for line in (take_over(instance, store), report_warehouse(instance, store)):
+                if line:
+                    click.echo(line)
     address = address_of(host, port)
     log = UiLog(home.dagster / "ui.log")
     command = [sys.executable, "-m", "gsum_resources.dagster_io.services"]

@@ -132,7 +132,8 @@ def _written(
 
 def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     """Show what the parts would request and cost; return whether to run them."""
-    from gsum_assets.cli.terminal import Console, print_plan, print_total
+    from gsum_assets.cli.plan import print_plan, print_total
+    from gsum_assets.cli.terminal import Console
     from gsum_assets.planning.plan import plan
 
     is_served = any(part.home.settings().has_served_model for part in parts)
@@ -155,11 +156,11 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
 
 def _run(part: "Part", ending: "Ending", over_budget: bool) -> bool:
     """Bring the tables of a part up to date; return whether all are."""
-    from gsum_assets.cli.run import refreshed_in
+    from gsum_assets.cli.run import Asked, refreshed_in
 
     os.environ["DAGSTER_HOME"] = str(part.home.root / "dagster")  # each home has its own
-    named = [part.corpus], list(part.rows)
-    *_, is_complete = refreshed_in(part.home, *named, ending, over_budget=over_budget, again=_AGAIN)
+    asked = Asked(list(part.rows), over_budget=over_budget)
+    *_, is_complete = refreshed_in(part.home, [part.corpus], asked, ending, _AGAIN)
     return is_complete
 
 

@@ -1,9 +1,9 @@
 """The command `gsum run`."""
 
 import sys
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,15 +12,15 @@ from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
-    from gsum_assets.runner.pipeline import Pipeline
+    from gsum_assets.runner.run import Pipeline
 
 
 @click.command()
 @click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
     "--methods",
-    help="Methods or families to run, separated by commas; 'default', 'all'.  [default: those "
-    "requested before, or the defaults of a new corpus]",
+    help="Methods or families to keep up to date from now on, separated by commas; 'default', "
+    "'all'. They are written to corpus.toml.  [default: those of corpus.toml]",
 )
 @click.option(
     "--k",
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--forget-methods",
-    help="Methods whose requests end, separated by commas; their tables are removed first, and "
-    "replies of models are kept.",
+    help="Methods that are no longer kept up to date, separated by commas: they leave corpus.toml, "
+    "and their tables are removed first. Replies of models are kept.",
 )
 @click.option(
     "--retrain",
@@ -52,23 +52,26 @@ def run(
     retrain: str | None,
     over_budget: bool,
 ) -> None:
-    """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
+    """Bring each CORPUS up to date: compute what is missing or out of date.
 
-    Methods requested once are kept up to date by every later run and by the daemon.
+    The methods of corpus.toml are kept up to date, by every run and by the daemon.
     """
     from gsum_assets.cli.interrupts import ended_by_signals, named
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
-        withdrawn = listed(forget_methods) if forget_methods else []
         home = Home.from_environment()
         if not corpora:
             from gsum_assets.corpus.find import name_a_corpus
 
             raise click.UsageError(name_a_corpus(home.corpora))
-        wanted = listed(methods) if methods else None
-        pipeline, refreshed, is_complete = refreshed_in(
-            home, corpora, wanted, ending, k, withdrawn, retrain, over_budget
+        asked = Asked(
+            listed(methods) if methods else None,
+            k,
+            listed(forget_methods or ""),
+            listed(retrain or ""),
+            over_budget,
         )
+        pipeline, refreshed, is_complete = refreshed_in(home, corpora, asked, ending)
         from gsum_assets.cli.terminal import print_leaderboard, print_next
 
         for corpus in refreshed:
@@ -79,15 +82,30 @@ def run(
         sys.exit(1)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a command asks of a refresh.
+
+    Attributes
+    ----------
+    methods : to keep up to date besides those of before.
+    k : number of passages to read, see `write_k`.
+    forgotten : methods that are no longer kept up to date.
+    retrain : methods whose networks are trained again.
+    """
+
+    methods: Sequence[str] | None = None
+    k: Sequence[int] | None = None
+    forgotten: Sequence[str] = ()
+    retrain: Sequence[str] = ()
+    over_budget: bool = False
+
+
 def refreshed_in(
     home: Home,
     corpora: Sequence[str],
-    wanted: Sequence[str] | None,
+    asked: Asked,
     ending: "Ending",
-    k: Sequence[int] | None = None,
-    withdrawn: Sequence[str] = (),
-    retrain: str | None = None,
-    over_budget: bool = False,
     again: str = "",
 ) -> tuple["Pipeline", list[str], bool]:
     """Refresh corpora of a home.
@@ -100,73 +118,74 @@ def refreshed_in(
     -------
     The pipeline, the corpora that could be read, and whether every one is up to date.
     """
-    from gsum_assets.automation.processes import end_runs_of_this_process
     from gsum_assets.cli.interrupts import following, named
-    from gsum_assets.cli.terminal import FOLLOWS, STOPPED, Console
+    from gsum_assets.cli.terminal import Console
     from gsum_assets.corpus.edit import write_k
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.corpus.intake import stored_intake
-    from gsum_assets.definitions import pipeline_for
     from gsum_assets.pipeline.corpus_settings import CorpusError
-    from gsum_assets.runner.retrain import discard_networks
-    from gsum_assets.runner.run import refresh
+    from gsum_assets.refresh.forget import forget_deleted
+    from gsum_assets.runner.methods import drop_methods, require_networks
+    from gsum_assets.runner.run import (
+        cancel_own_runs,
+        forget_missing,
+        kept_methods,
+        pipeline_for,
+        prepare,
+        refresh,
+    )
     from gsum_resources.dagster_io.instance import open_instance
-    from gsum_resources.state.leases import Leases
+
+    class Shown(Console):
+        """The console of a command that a signal may end between two steps."""
+
+        def step(self, asset: str) -> None:
+            ending.hold()
+            super().step(asset)
+
+        def followed(self, is_followed: bool) -> None:
+            ending.message = again or (following if is_followed else named)(corpora)
+            super().followed(is_followed)
 
     pipeline = pipeline_for(home)
+    workspace = pipeline.workspace
     failed, refreshed = False, []
     with open_instance(home) as instance:
-        leases = Leases(pipeline.store)
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
+        ending.tidy_up_by(lambda: cancel_own_runs(instance))
         for corpus in corpora:  # an unreadable corpus does not stop the others
-            with Console() as console:
-
-                def start(
-                    assets: Sequence[str], partitions: Sequence[Any], console: Console = console
-                ) -> None:
-                    ending.hold()
-                    console.start(assets, partitions)
-
-                def follow(is_followed: bool, console: Console = console) -> None:
-                    ending.message = again or (following if is_followed else named)(corpora)
-                    console.say(FOLLOWS if is_followed else STOPPED)
-
+            with Shown() as console:
                 ending.message = again or named(corpora)
-                watch = start, console.ended, console.wait
                 try:
-                    if k:
+                    for line in prepare(pipeline, instance, corpus):
+                        console.say(line)
+                    if asked.k:
                         folder = find_corpus(home.corpora, corpus)
-                        console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
-                    if withdrawn:
-                        done = pipeline.withdrawal.withdraw(instance, corpus, withdrawn)
-                        console.say(f"{corpus}: {done}")
-                        if not (wanted or pipeline.withdrawal.requested(corpus)):
-                            continue  # without a request a refresh would add the defaults
-                    if retrain:
-                        networks = discard_networks(pipeline, corpus, listed(retrain))
+                        console.say(f"{corpus}: corpus.toml: {write_k(folder, asked.k)}")
+                    if asked.forgotten:
+                        console.say(f"{corpus}: {drop_methods(workspace, corpus, asked.forgotten)}")
+                    if asked.methods and (line := kept_methods(workspace, corpus, asked.methods)):
+                        console.say(f"{corpus}: {line}")
+                    if asked.retrain:
+                        networks = require_networks(workspace, corpus, asked.retrain)
                         console.say(f"{corpus}: networks to train again: {', '.join(networks)}")
                     report = refresh(
                         pipeline,
                         instance,
                         corpus,
-                        wanted,
-                        *watch,
-                        on_step=console.step,
-                        on_lost=ending.fail,
-                        on_daemon=follow,
-                        over_budget=over_budget,
+                        events=console,
+                        retrain=asked.retrain,
+                        over_budget=asked.over_budget,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)
                     failed = True
                     continue
                 console.done(corpus, report)
-                console.say(f"{corpus}: {pipeline.withdrawal.described(corpus)}")
                 console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 refreshed.append(corpus)
-        if forgotten := pipeline.forgetting.forget_deleted(instance):
+        if forgotten := forget_deleted(workspace):
             click.echo(str(forgotten))
-    for line in pipeline.reconciler.about_missing(time.time()):
-        click.echo(line)
+        for line in forget_missing(pipeline, instance):
+            click.echo(line)
     return pipeline, refreshed, not failed

@@ -3,7 +3,8 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -12,23 +13,21 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from gsum_assets.cli.next_steps import next_steps
-from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.planning.plan import Plan
-from gsum_assets.planning.plan_lines import EARLIER, ESTIMATE, Line
+from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import views
-from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
-from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.report import RunReport, StepReport
+from gsum_assets.runner.run import Pipeline
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
 from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-FOLLOWS = "the daemon of this home (`gsum ui`) computes what is due; this command follows its runs"
+FOLLOWS = "the daemon of this home (`gsum ui`) executes the run; this command follows it"
 STOPPED = "the daemon has stopped; this command computes what is left"
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
 _PIPED_WIDTH = 132
@@ -60,7 +59,6 @@ class Console:
             disable=not self._screen.is_terminal,
         )
         self._bar.start()
-        self._where = ""
         self._task = self._bar.add_task(self._stage.label, total=None)
         self._shown = shown_by(self._advance)
         self._shown.__enter__()
@@ -82,14 +80,50 @@ class Console:
         self._shown.__exit__(kind, error, trace)
         self._bar.stop()
 
-    def start(self, assets: Sequence[str], partitions: Sequence[Partition]) -> None:
-        """Show that a run begins."""
-        self._where = _where(partitions, plain=True)
-        self._begin(f"{_names(assets)} {self._where}".strip())
+    def begins(self, steps: Sequence[Declared]) -> None:
+        """Show that a run of some steps begins."""
+        self._left = Counter(declared.group for declared in steps)
+        self._of_group = {declared.name: declared.group for declared in steps}
+        self._done, self._n_begun = {}, 0
+        self._begin(count(len(steps), "step"))
 
-    def step(self, asset: str, number: int, about: int) -> None:
+    def step(self, asset: str) -> None:
         """Show that a step of the run begins."""
-        self._begin(f"{asset} {self._where}".strip(), f"step {number} of about {about}")
+        self._n_begun += 1
+        self._begin(asset, f"step {self._n_begun} of about {1 + self._left.total()}")
+
+    def ended(self, step: StepReport) -> None:
+        """Print a line for each family of which all steps have ended, and each error at once."""
+        group = self._of_group.get(step.name, "")
+        self._left[group] -= 1
+        self._done.setdefault(group, []).append(step)
+        for line in step.skipped:
+            self._print(line, "yellow")
+        if step.error:
+            self._print(self._error(step), "red")
+        if group and not self._left[group]:
+            self._print_group(group)
+
+    def _print_group(self, group: str) -> None:
+        steps = self._done.pop(group, [])
+        seconds = sum(step.seconds for step in steps)
+        written = [asset for step in steps for asset in step.written]
+        if not written:
+            return
+        files = Counter(text for step in steps for text in step.written.values())
+        where = [text for text, _ in files.most_common() if text != "all rows"]
+        self._printed = time.monotonic()
+        names = _names(written, group)
+        line = f"{seconds:7.1f} s  {group}: {names}" + (f" ({where[0]})" if where else "")
+        self._screen.print(line, markup=False, soft_wrap=True)
+
+    def followed(self, is_followed: bool) -> None:
+        """Show who computes: a daemon, or this process."""
+        self.say(FOLLOWS if is_followed else STOPPED)
+
+    def waits(self, what: str) -> None:
+        """Show what must happen first in other processes."""
+        self.wait(what)
 
     def wait(self, what: str) -> None:
         """Show which work of another process must end first."""
@@ -128,26 +162,13 @@ class Console:
         seconds = self._printed - self._started
         self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
 
-    def ended(self, result: RunResult) -> None:
-        """Show that a run ended."""
-        mark = "[red]failed[/red]" if result.error else "wrote"
-        line = f"{mark} {_names(result.assets)} {_where(result.partitions)}"
-        self._printed = time.monotonic()
-        self._screen.print(f"{result.seconds:7.1f} s  {line}")
-        if error := self._error(result):
-            self._print(error, "red")
-        for line in (*result.gaps, *result.known_gaps, *result.skipped):
-            self._print(line, "yellow")
-
-    def _error(self, result: RunResult) -> str | None:
-        """Return the error of a run; in short if the same model was reported before."""
-        if not (result.error and result.unavailable):
-            return result.error
-        model, step = result.unavailable.to_user_string(), result.error.partition(":")[0]
-        if model in self._unavailable:
-            return f"{step}: {model} is unavailable, see above"
-        self._unavailable.add(model)
-        return result.error
+    def _error(self, step: StepReport) -> str:
+        """Return the error of a step; in short if the same model was reported before."""
+        if step.unavailable and step.unavailable in self._unavailable:
+            return f"{step.name}: the model is unavailable, see above"
+        if step.unavailable:
+            self._unavailable.add(step.unavailable)
+        return step.error
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """Show that the corpus could not be refreshed at all."""
@@ -155,32 +176,27 @@ class Console:
 
     def done(self, corpus: str, report: RunReport) -> None:
         """Show that the refresh ended."""
+        for group in list(getattr(self, "_done", {})):
+            if group:
+                self._print_group(group)
         seconds = time.monotonic() - self._started
-        if report.results:
-            outcome = f"{report.n_partitions} partitions written"
-        elif report.missing:
-            outcome = "nothing could be written"
-        else:
-            outcome = "nothing to do, all is up to date"
-        failed = f", {len(report.errors)} runs failed" if report.errors else ""
+        outcome = "nothing to do, all is up to date"
+        if report.steps or report.missing or report.stopped:
+            outcome = f"{count(len(report.written), 'table')} written"
+        failed = f", {count(len(report.errors), 'step')} failed" if report.errors else ""
         self._screen.print(f"{seconds:7.1f} s  {corpus}: {outcome}{failed}")
-        if report.not_materialized:
-            left = ", ".join(sorted(report.not_materialized))
-            self._print(f"not written, because a model is unavailable: {left}", "red")
-        if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
-            assets = list(missing)
-            more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
-            n = count(sum(missing.values()), "partition")
-            why = f"{n}: {report.why_missing}" if report.why_missing else n
+        for line in (*report.gaps, *report.known_gaps):
+            self._print(line, "yellow")
+        if report.stopped:
+            self._print(report.stopped, "red")
+        if report.missing:
+            names = report.missing
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             self._print(
-                f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
-                f"({why}); `gsum run {corpus}` tries again, "
-                "and the Dagster UI (`gsum ui`) shows the errors of failed runs",
+                f"missing or out of date: {', '.join(names[:_MOST_NAMES])}{more}; "
+                f"`gsum run {corpus}` tries again, and the Dagster UI (`gsum ui`) shows the errors",
                 "red",
             )
-        if report.n_others:
-            names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
-            self._print(f"the daemon continues with {names}: {count(n, 'partition')}", "yellow")
 
     def say(self, line: str) -> None:
         """Print a line without markup."""
@@ -306,90 +322,6 @@ def print_networks(store: ParquetStore) -> None:
         _screen().print(line, markup=False, soft_wrap=True)
 
 
-def print_plan(plan: Plan) -> None:
-    """Print the requests and cost of a run, for index and questions separately."""
-    screen, everything = _screen(), plan.total()
-    screen.print(f"{plan.corpus}: {plan.requests}", markup=False, soft_wrap=True)
-    if plan.lines:
-        screen.print(_plan_grid(plan))
-    for note in _assumptions(plan.lines):
-        screen.print(note, soft_wrap=True)
-    for note in plan.notes:
-        screen.print(note, style="yellow", markup=False, soft_wrap=True)
-    if plan.is_current:
-        screen.print(f"{plan.corpus}: nothing to pay, all that calls a model is up to date")
-    elif not everything.n and not everything.tokens_in:
-        screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
-
-
-def print_total(plans: Sequence[Plan]) -> None:
-    """Print the requests and cost of several plans together."""
-    totals = [plan.total() for plan in plans]
-    n, tokens_in, tokens_out = (
-        sum(getattr(total, name) for total in totals) for name in ("n", "tokens_in", "tokens_out")
-    )
-    _screen().print(
-        f"all {len(plans)} corpora: {count(n, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} "
-        f"out, USD {_usd(sum(total.usd for total in totals))}",
-        soft_wrap=True,
-    )
-
-
-def _plan_grid(plan: Plan) -> Grid:
-    grid = Grid(title=f"{plan.corpus}: requests of a run", title_justify="left")
-    grid.add_column("asset", no_wrap=True)
-    grid.add_column("stage", no_wrap=True)
-    for name in ("requests", "from memo", "tokens in", "tokens out", "USD"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    for line in plan.lines:
-        grid.add_row(line.asset, line.stage, *_amounts(line))
-    grid.add_section()
-    for stage in ("index", "query"):
-        grid.add_row(f"all of {stage}", stage, *_amounts(plan.total(stage)))
-    if plan.n_questions:
-        query = plan.total("query")
-        each = [f"{n / plan.n_questions:,.1f}" for n in (query.tokens_in, query.tokens_out)]
-        calls = f"{query.n / plan.n_questions:,.1f} calls"
-        price = _usd(query.usd / plan.n_questions)
-        grid.add_row(f"each of {plan.n_questions:,} questions", "query", calls, "", *each, price)
-    grid.add_row("total", "", *_amounts(plan.total()), style="bold")
-    return grid
-
-
-def _amounts(line: Line) -> tuple[str, ...]:
-    """Return the cells of a line; estimates have a tilde."""
-    about_in = "~" if line.tokens_in_from == ESTIMATE else ""
-    about_out = "~" if line.tokens_out_from == ESTIMATE else ""
-    return (
-        f"{line.n:,} {line.unit}",
-        f"{line.from_memo:,}" if line.unit == "calls" else "",
-        f"{about_in}{line.tokens_in:,}",
-        f"{about_out}{line.tokens_out:,}",
-        _usd(line.usd),
-    )
-
-
-def _usd(amount: float) -> str:
-    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
-
-
-def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield how the numbers of tokens were determined."""
-    sources = {source for line in lines for source in (line.tokens_in_from, line.tokens_out_from)}
-    if ESTIMATE in sources:
-        yield (
-            "~: an estimate of one token for four bytes, with the replies of the extractive model; "
-            "number and length of later requests follow from these replies"
-        )
-    if EARLIER in sources:
-        yield (
-            "without ~: derived from the tokens that a server counted in earlier calls, including "
-            "repeated requests"
-        )
-    if sources - {ESTIMATE, EARLIER}:
-        yield "without ~: counted by the local model, which costs nothing"
-
-
 def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     """Print what was removed of a document, and what could not be removed."""
     screen = _screen()
@@ -397,20 +329,20 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     def say(line: str, colour: str | None = None) -> None:
         screen.print(line, style=colour, markup=False, soft_wrap=True)
 
-    n_written = done.report.n_partitions
-    say(f"{corpus}: '{document}' deleted; {n_written:,} partitions recomputed without it")
+    n_written = len(done.report.written)
+    say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
     say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
     if done.problem:
         say(
-            f"not all could be recomputed: {done.problem}; {done.removed:,} partitions that may "
+            f"not all could be recomputed: {done.problem}; {done.removed:,} files that may "
             f"contain it were removed, `gsum run {corpus}` recomputes them",
             "red",
         )
     if done.trained:
         say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
-            "they contain no text. `gsum run … --retrain`, the jobs retrain_models (gor) and "
-            "retrain_evidence in the UI or their weekly schedules retrain them",
+            "they contain no text. `gsum run … --retrain`, the job retrain in the UI or its weekly "
+            "schedule train them again",
             "yellow",
         )
     if done.questions:
@@ -457,20 +389,8 @@ def _screen() -> Screen:
     return Screen(highlight=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True)
 
 
-def _names(assets: Sequence[str]) -> str:
-    """Return `retrieval: rankings, contexts` for assets of one family, else all names."""
-    prefixes = {name.split("/")[0] for name in assets if "/" in name}
-    if len(prefixes) == 1 and all("/" in name for name in assets):
-        return f"{prefixes.pop()}: " + ", ".join(name.split("/", 1)[1] for name in assets)
-    return ", ".join(assets)
-
-
-def _where(partitions: Sequence[Partition], plain: bool = False) -> str:
-    """Return `bm25`, `bucket 03` or `8 buckets`; methods in bold unless `plain`."""
-    first = partitions[0] if partitions else None
-    if first is None or (first.bucket is None and first.method is None):
-        return ""
-    if first.method is not None:
-        methods = ", ".join(p.method or "" for p in partitions)
-        return methods if plain else f"[bold]{methods}[/bold]"
-    return f"bucket {first.bucket}" if len(partitions) == 1 else f"{len(partitions)} buckets"
+def _names(assets: Sequence[str], group: str) -> str:
+    """Return `rankings, contexts, summaries and 2 more` for assets of one group."""
+    names = [asset.removeprefix(f"{group}/") for asset in assets]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

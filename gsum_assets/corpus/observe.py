@@ -1,10 +1,10 @@
 """Observation of a corpus folder by content hashes, to detect changes."""
 
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,44 +14,54 @@ from gsum_assets.corpus.listing import open_regular
 from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.paths import is_remote, read_if_exists, unreadable
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.store.partition import bucket_names
+from gsum_resources.store.partition import bucket_names, version_of
 from gsum_resources.store.table import Table
-
-if TYPE_CHECKING:
-    from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 
 _LISTING = TABLES["source_documents"]
 
 
-def documents(
-    warehouse: "WarehouseIO", corpus: str, log: logging.Logger | Any
-) -> dict[Partition, str]:
-    """Return the version of every bucket of `corpus`; stores `source_documents`.
+def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[str, int]]:
+    """Look at the folder of a corpus, and store what is there: its documents, questions, graph.
 
-    The number of buckets of a new corpus is fixed now. A corpus that cannot be read is skipped with
-    a warning, so that others continue.
+    The number of buckets of a new corpus is fixed now.
+
+    Returns
+    -------
+    Version and number of rows of each table, by name.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
     """
-    folder = warehouse.home.corpora / corpus
-    try:
-        n_buckets = Buckets(warehouse.store).fix(corpus, folder)
-        listed = scan(folder, load_settings(folder))
-    except CorpusError as error:
-        log.warning(str(error))
-        return {}
+    folder = corpora / corpus
+    listed = _documents(store, folder, corpus)
+    queries = _files(store, folder, corpus, TABLES["source_queries"], [QUERIES_FILE])
+    names = [*GRAPH_FILES, COMMUNITIES_FILE]
+    graph = _files(store, folder, corpus, TABLES["source_graph"], names)
+    versions = {"source_queries": queries, "source_graph": graph, _LISTING.name: listed}
+    counts = store.counts([TABLES[name] for name in versions], corpus)
+    return {name: (version, counts[name]) for name, version in versions.items()}
+
+
+def _documents(store: ParquetStore, folder: Path, corpus: str) -> str:
+    """Store the listing of the documents; return its version."""
+    n_buckets = Buckets(store).fix(corpus, folder)
     by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
-    for document in listed:
+    for document in scan(folder, load_settings(folder)):
         by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
-    return {
-        Partition(corpus, bucket): _keep(
-            warehouse.store, _LISTING, Partition(corpus, bucket), rows_of(_LISTING, selected)
-        )
-        for bucket, selected in by_bucket.items()
-    }
+    return version_of(
+        {
+            file: _keep(store, _LISTING, file, rows_of(_LISTING, selected))
+            for bucket, selected in by_bucket.items()
+            for file in [Partition(corpus, bucket)]
+        }
+    )
 
 
 def changed_since(
@@ -80,22 +90,13 @@ def changed_since(
     return corrected
 
 
-def queries(warehouse: "WarehouseIO", corpus: str) -> str:
-    """Return the version of the corpus's questions; stores `source_queries`."""
-    return _files(warehouse, corpus, TABLES["source_queries"], [QUERIES_FILE])
-
-
-def graph(warehouse: "WarehouseIO", corpus: str) -> str:
-    """Return the version of the graph in the corpus folder; stores `source_graph`."""
-    names = [*GRAPH_FILES, COMMUNITIES_FILE]
-    return _files(warehouse, corpus, TABLES["source_graph"], names)
-
-
-def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[str]) -> str:
+def _files(
+    store: ParquetStore, folder: Path, corpus: str, table: Table, names: Sequence[str]
+) -> str:
     """Store the hashes of those named files that exist; return the version of the table."""
     hashes = {}
     for name in names:
-        file = warehouse.home.corpora / corpus / name
+        file = folder / name
         if is_remote(file):
             content = read_if_exists(file)
             if content is not None:
@@ -109,7 +110,8 @@ def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[
                 hashes[name] = unreadable(error)
     columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
     rows = pa.table(columns, schema=table.schema)
-    return _keep(warehouse.store, table, Partition(corpus), rows)
+    file = Partition(corpus)
+    return version_of({file: _keep(store, table, file, rows)})
 
 
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:

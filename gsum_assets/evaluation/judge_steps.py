@@ -34,7 +34,6 @@ def judging(families: Sequence[Family]) -> Step:
         ("queries", "assertions", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
         code_version="6",
-        apart=True,
         unites=True,
         checks={"judgements": [NO_POSITION_BIAS]},
     )

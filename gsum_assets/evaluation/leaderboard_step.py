@@ -9,7 +9,6 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
 from gsum_assets.evaluation.leaderboard import (
-    best_methods,
     leaderboard,
     ranked_by_kind,
     to_markdown,
@@ -43,10 +42,7 @@ def uniting(families: Sequence[Family]) -> Step:
         pool=None,
         code_version="4",
         optional=_FOR_COSTS,
-        apart=True,
         unites=True,
-        results=("leaderboard",),
-        headline=best_methods,
     )
 
 

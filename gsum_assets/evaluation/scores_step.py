@@ -33,7 +33,6 @@ def scores_step(family: Family) -> Step:
         [*named, "assertions", "language_model", "embedding_model"],
         pool=None,
         code_version="8",
-        results=("scores",),
     )
 
 

@@ -26,7 +26,7 @@ from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.result import Picture, Result
-from gsum_assets.pipeline.step import Inputs, Retraining, Step
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.arrow import pc
@@ -303,8 +303,7 @@ INDEX = (
             "query_embeddings",
         ),  # new documents do not retrain the model
         checks={"training_log": [LOSS_FALLS]},
-        retraining=Retraining("retrain_models", "retrain_weekly"),
-        unplanned=True,
+        trains=True,
     ),
     Step(
         _node_embeddings,

@@ -1,14 +1,14 @@
 """Declaration of a step and its inputs, independent of Dagster.
 
-A step computes tables from tables. `build.py` turns steps into Dagster assets; `run` runs them in
-memory, for `gsum ask`, the sweep over K and any caller that has the tables.
+A step computes tables from tables. `refresh/step.py` executes it on a store, which Dagster's assets
+and `gsum.run` do; `run` runs steps in memory, for `gsum ask` and the sweep over K.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -198,13 +198,6 @@ class Inputs:
         return replace(self, tables={**self.tables, **added})
 
 
-class Retraining(NamedTuple):
-    """Names of the job and the schedule that train a network again."""
-
-    job: str
-    schedule: str
-
-
 @dataclass(frozen=True)
 class Step:
     """A computation of one or more tables that have the same partitions.
@@ -227,16 +220,10 @@ class Step:
     dictionaries : text columns to read dictionary-encoded, by table.
     methods : for a step of an index, the methods of its family that read its tables, which are not
         made for others; empty: all.
-    apart : whether each table can be requested alone in the UI, though all are computed.
     work : kind of work that its language model does.
     unites : whether it takes what exists of all methods, and does not wait for those that failed.
-    retraining : what trains its network again, since new documents do not make it out of date;
-        None: it trains none.
-    unplanned : whether `gsum plan` leaves its tables empty instead of training: what reads them
-        takes this as a network that learnt nothing, and its requests are about as long.
-    results : those of its tables that are late when they could not be updated for a day.
-    headline : returns the main figure of a corpus from its rows of the first table, one line for
-        the table's page in the UI; None: there is none.
+    trains : whether it trains a network, which new documents do not make out of date; the job
+        `retrain` does.
     checks : checks of its tables, by name, besides those of every table and those that the table
         declares.
     """
@@ -250,13 +237,9 @@ class Step:
     optional: Collection[str] = ()
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     methods: Collection[str] = ()
-    apart: bool = False
     work: Work = "answers"
     unites: bool = False
-    retraining: Retraining | None = None
-    unplanned: bool = False
-    results: Collection[str] = ()
-    headline: Callable[[pa.Table], str] | None = None
+    trains: bool = False
     checks: Mapping[str, Sequence[Check | TableCheck]] = field(default_factory=dict)
 
     @property

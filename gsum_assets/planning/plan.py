@@ -12,6 +12,10 @@ from functools import partial
 from typing import Any
 
 import dagster as dg
+from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.settings_io import SettingsReader
+from gsum_resources.dagster_io.warehouse_io import family_of
+from gsum_resources.state.requests import Requests
 
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus import observe
@@ -34,9 +38,6 @@ from gsum_assets.registry.declared import STEPS, Declared, work_of
 from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import OnStep
 from gsum_resources.dagster_io.dagster_private import AssetGraph
-from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.dagster_io.settings_io import SettingsReader
-from gsum_resources.dagster_io.warehouse_io import family_of
 from gsum_resources.endpoint.budget import Amount, Budget, in_unit
 from gsum_resources.llm.stub_model import Recalled
 from gsum_resources.models.by_work import Models
@@ -45,7 +46,6 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
 from gsum_resources.state.layered import store_over
-from gsum_resources.state.requests import Requests
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition

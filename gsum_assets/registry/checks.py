@@ -28,14 +28,8 @@ _IDS_UNIQUE = Check(
     "ids_unique",
     "No two rows of a corpus (and method) have the same key.",
     lambda inputs: every_table.ids_unique(
-        inputs.keys(), inputs.subject.table.key, len(inputs.whole)
+        inputs.keys(), inputs.subject.table.key, len(inputs.files)
     ),
-)
-LINEAGE_IS_CURRENT = Check(
-    "lineage_is_current",
-    "Inputs, settings, models and code have not changed since each partition was written.",
-    lambda inputs: every_table.lineage_is_current(inputs.changes(), inputs.corpus),
-    warns=True,
 )
 _REQUESTS_ANSWERED = Check(
     "requests_answered",
@@ -50,7 +44,6 @@ _REQUESTS_ANSWERED = Check(
 def checks_for(subject: Subject) -> list[Check]:
     """Return the checks of an asset's table: of every table, of the table, of the step."""
     general = [_SCHEMA, _IDS_UNIQUE] if subject.table.key else [_SCHEMA]
-    general.append(LINEAGE_IS_CURRENT)
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
     declared = [as_check(check) for check in subject.table.checks]

@@ -1,19 +1,19 @@
 """All steps with the assets that they write and read, independent of Dagster.
 
-`build.py` turns them into Dagster assets, `plan.py` computes what is due in memory.
+`dagster_assets/build.py` turns them into Dagster assets, `refresh/step.py` executes them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cached_property, partial
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.index import CORPUS
-from gsum_assets.corpus.load import N_BUCKETS
 from gsum_assets.evaluation.answer_steps import answer_steps
+from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
 from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.evaluation.scores_step import scores_step
@@ -21,11 +21,10 @@ from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
-from gsum_assets.pipeline.tables import RESULT_TABLES, by_corpus, table_of
+from gsum_assets.pipeline.tables import RESULT_TABLES, table_of
 from gsum_assets.registry.families import FAMILIES
 from gsum_assets.retrieval.answerability_step import ANSWERABILITY
 from gsum_resources.engine.garbage import collected_rarely
-from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.partition import StoreError
 from gsum_resources.store.step_store import StepStore, undeclared
@@ -54,8 +53,9 @@ class Declared:
     path : returns the asset path of a table by the name that the step uses for it.
     reads : all tables, models and settings that it may read, by that name.
     methods : methods of the family that the step belongs to.
+    needed_by : methods that need its tables; None: every corpus has them.
     by_index : for a question step, the tables of its family's index, which one asset represents.
-    by_question : for a question step, those of `reads` that have rows of each question.
+    for_questions : whether it is computed for questions; a corpus without any does not need it.
     prepare : changes the inputs before the step runs.
     """
 
@@ -64,8 +64,9 @@ class Declared:
     path: Callable[[str], list[str]]
     reads: Sequence[str]
     methods: Sequence[str] = ()
+    needed_by: frozenset[str] | None = None
     by_index: Sequence[str] = ()
-    by_question: Sequence[str] = ()
+    for_questions: bool = False
     prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
 
     def table(self, name: str) -> Table:
@@ -76,45 +77,77 @@ class Declared:
         """Return whether the step takes of a table what exists of all methods."""
         return self.step.unites and self.table(name).dimensions == RESULT
 
-    @property
+    def is_needed(self, methods: Collection[str]) -> bool:
+        """Return whether a corpus needs the step for some methods."""
+        if self.step.unites and not methods:
+            return False
+        return self.needed_by is None or not self.needed_by.isdisjoint(methods)
+
+    @cached_property
     def name(self) -> str:
         """The step's name in ledger and progress lines: "gor/record_nodes"."""
         return "/".join(self.path(self.step.table))
 
-    @property
+    @cached_property
+    def assets(self) -> Sequence[str]:
+        """The assets that it writes: "gor/record_nodes"."""
+        return ["/".join(self.path(name)) for name in self.step.writes]
+
+    @cached_property
+    def read_tables(self) -> Sequence[str]:
+        """Those of `reads` that are tables."""
+        return [name for name in self.reads if name not in (*MODELS, SETTINGS)]
+
+    @cached_property
+    def read_assets(self) -> Sequence[str]:
+        """The assets of tables on which it depends; what it takes as it is, is none."""
+        names = [name for name in self.read_tables if name not in self.step.optional]
+        return ["/".join(self.path(name)) for name in names]
+
+    @cached_property
     def tables(self) -> frozenset[str]:
         """Names of the tables that it reads or writes."""
-        read = (name for name in self.reads if name not in (*MODELS, SETTINGS))
-        return frozenset(self.table(name).name for name in (*read, *self.step.writes))
+        return frozenset(self.table(name).name for name in (*self.read_tables, *self.step.writes))
 
     @property
     def level(self) -> tuple[str, ...]:
         """Partition dimensions of the tables that it writes."""
         return self.table(self.step.table).dimensions
 
-    def make(
+    def run(
         self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
-    ) -> Iterator[tuple[Inputs, Result]]:
-        """Yield inputs and result for some partitions; a step by bucket runs corpus by corpus.
+    ) -> tuple[Inputs, Result]:
+        """Compute some partitions of one corpus; return the inputs and the result.
+
+        A step by bucket does not run if there are no rows of the first table that it reads.
 
         Parameters
         ----------
         read : tables, models and settings by name.
-        around : the other fields of the inputs, such as store and log; `folder` is the folder of
-            all corpora.
+        around : the other fields of the inputs, such as store, log and buckets.
         """
+        corpus, method = partitions[0].corpus, partitions[0].method or ""
         if self.step.unites and around.store:
-            self._require_a_method(around.store, partitions[0].corpus)
-        for inputs in self._inputs(read, partitions, around):
-            with collected_rarely():
-                result = self.step.result(self.prepare(inputs))
-            yield inputs, result
+            self._require_a_method(around.store, corpus)
+        store = around.store and StepStore(around.store, self.name, self.tables)
+        inputs = replace(
+            around,
+            tables=_OnlyDeclared(self.name, {name: read[name] for name in self.reads}),
+            corpus=corpus,
+            method=method,
+            store=store,
+            step=self.name,
+            code_version=self.step.code_version,
+        )
+        if self.level == DOCUMENT_LEVEL and not inputs.table(self.step.reads[0]).num_rows:
+            empty = {name: self.table(name).empty() for name in self.step.writes}
+            return inputs, Result(empty.pop(self.step.table), beside=empty)
+        with collected_rarely():
+            return inputs, self.step.result(self.prepare(inputs))
 
     def _require_a_method(self, store: ParquetStore, corpus: str) -> None:
         """Raise `StoreError` if no method has results that the step could unite."""
-        names = [
-            n for n in self.reads if n not in (*MODELS, SETTINGS) and self.takes_what_exists(n)
-        ]
+        names = [name for name in self.read_tables if self.takes_what_exists(name)]
         tables = {self.table(name).name: self.table(name) for name in names}
         shared = [name for name in tables if name in RESULT_TABLES]
         missing = [name for name in shared if not store.partitions(tables[name], corpus)]
@@ -124,80 +157,60 @@ class Declared:
                 f"materialize those of a method first, or `gsum run {corpus}`"
             )
 
-    def _inputs(
-        self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
-    ) -> Iterator[Inputs]:
-        def n_buckets(corpus: str) -> int:
-            return Buckets(around.store).of(corpus) if around.store else N_BUCKETS
 
-        store = StepStore(around.store, self.name, self.tables) if around.store else None
-
-        def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
-            return replace(
-                around,
-                tables=_OnlyDeclared(self.name, {name: tables[name] for name in self.reads}),
-                corpus=corpus,
-                store=store,
-                method=partitions[0].method or "",
-                step=self.name,
-                code_version=self.step.code_version,
-                folder=around.folder / corpus if around.folder else None,
-                buckets=buckets if len(buckets) < n_buckets(corpus) else (),
-            )
-
-        if self.level != DOCUMENT_LEVEL:
-            yield inputs_of(partitions[0].corpus, read, ())
-            return
-        tables = {n: read[n] for n in self.reads if n not in (*MODELS, SETTINGS)}
-        split = {
-            n: cache(lambda table=table: dict(by_corpus(table.get())))
-            for n, table in tables.items()
-        }
-
-        def share(name: str, corpus: str) -> pa.Table:
-            if corpus in split[name]():
-                return split[name]()[corpus]
-            return self.table(name).empty().append_column("corpus", pa.array([], pa.string()))
-
-        for corpus in split[self.step.reads[0]]():
-            shared = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
-            buckets = [p.bucket or "" for p in partitions if p.corpus == corpus]
-            yield inputs_of(corpus, {**read, **shared}, buckets)
-
-    def joined(self, results: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
-        """Return the rows of each table that the step writes, of all corpora."""
-        joined: dict[str, list[pa.Table]] = {name: [] for name in self.step.writes}
-        for inputs, result in results:
-            for name, rows in {self.step.table: result.rows, **result.beside}.items():
-                if self.level == DOCUMENT_LEVEL and "corpus" not in rows.column_names:
-                    # the store separates partitions by it
-                    corpora = pa.repeat(pa.scalar(inputs.corpus), rows.num_rows)
-                    rows = rows.append_column("corpus", corpora)
-                joined[name].append(rows)
-        return {
-            name: pa.concat_tables(tables) if tables else self.table(name).empty()
-            for name, tables in joined.items()
-        }
+INDEX = "index"
+"""Name of the asset that represents a family's index."""
 
 
-_QUESTIONS = ("queries", "query_embeddings")
+def _index_step(family: Family) -> Step:
+    """Return the step of an asset between a family's index and its question steps.
+
+    Question steps read the tables and record which, so that a new row here makes none of them
+    stale. A table that no requested method needs is left out.
+    """
+    names = index_of(family)
+    of_some_methods = {n for step in family.index if step.methods for n in step.writes}
+
+    def index(inputs: Inputs) -> pa.Table:
+        rows = []
+        for name in names:
+            table, lazy = family.table(name), inputs.tables[name]
+            n_files = len(inputs.warehouse.partitions(table, inputs.corpus))
+            if not n_files and name in of_some_methods:
+                continue
+            version = lazy.version() or ""
+            rows.append((table.name, inputs.warehouse.count(table, inputs.corpus), version))
+        return as_table(f"{family.name}.{INDEX}", rows)
+
+    purpose = "Represents all tables that questions are answered from; each method reads some."
+    return Step(index, {INDEX: purpose}, names, pool=None)
 
 
 def of_family(family: Family) -> list[Declared]:
     """Return the steps of a family, from its index to the scores of its answers."""
     declare = partial(Declared, group=family.name, path=family.path, methods=family.methods)
-    declared = [declare(step=step, reads=step.reads) for step in family.index]
+    needed_by = frozenset(family.methods)
+    declared = [
+        declare(
+            step=step,
+            reads=step.reads,
+            needed_by=frozenset(step.methods or needed_by) | _other_readers(family, step),
+        )
+        for step in family.index
+    ]
     by_index = index_of(family)
+    index = _index_step(family)
+    declared.append(declare(step=index, reads=index.reads, needed_by=needed_by))
     before: list[str] = []
     for step in (*family.retrieval_steps, *answer_steps(family), scores_step(family)):
         reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
-        asked = [] if step.retraining else [n for n in reads if n in (*before, *_QUESTIONS)]
         declared.append(
             declare(
                 step=step,
                 reads=reads,
+                needed_by=needed_by,
                 by_index=by_index,
-                by_question=asked,
+                for_questions=True,
                 prepare=family.questions,
             )
         )
@@ -205,9 +218,31 @@ def of_family(family: Family) -> list[Declared]:
     return declared
 
 
+def _other_readers(family: Family, step: Step) -> frozenset[str]:
+    """Return the methods of other families that read a table of a family's index step."""
+    written = {family.table(name).name for name in step.writes}
+    return frozenset(
+        method
+        for other in FAMILIES
+        if other.name != family.name and written & _TABLES_READ[other.name]
+        for method in other.methods
+    )
+
+
+def _tables_read(family: Family) -> frozenset[str]:
+    """Return the names of the tables that steps of a family read."""
+    steps = (*family.index, *family.question, *answer_steps(family), scores_step(family))
+    names = {n for step in steps for n in step.reads if n not in (*MODELS, SETTINGS)}
+    names.difference_update(n for step in steps for n in step.optional)
+    return frozenset(family.table(name).name for name in names)
+
+
+_TABLES_READ = {family.name: _tables_read(family) for family in FAMILIES}
+
+
 def with_indexes_read(family: Family) -> list[Declared]:
     """Return the steps of a family, and those of other families whose tables they read."""
-    steps, names = of_family(family), set[str]()
+    steps, names = [*of_family(family)], set[str]()
     makers = {
         declared.table(name).name: declared
         for other in FAMILIES
@@ -230,14 +265,17 @@ def index_of(family: Family) -> list[str]:
     return [n for n in family.read_by_questions if family.table(n).dimensions != RESULT]
 
 
-def _as_named(step: Step, group: str) -> Declared:
-    return Declared(step, group, lambda table: table.split("/"), step.reads)
+def _as_named(step: Step, group: str, for_questions: bool = False) -> Declared:
+    reads = step.reads
+    return Declared(step, group, lambda n: n.split("/"), reads, for_questions=for_questions)
 
 
 # generated questions become rows of `queries`: of the corpus, so that groups form no cycle
 CORPUS_STEPS = [_as_named(step, "corpus") for step in (*CORPUS, GENERATED_QUESTIONS)]
 EVALUATION_STEPS = [
-    _as_named(step, "evaluation") for step in (ANSWERABILITY, judging(FAMILIES), uniting(FAMILIES))
+    _as_named(ANSWERABILITY, "evaluation"),
+    _as_named(judging(FAMILIES), "evaluation", for_questions=True),
+    _as_named(uniting(FAMILIES), "evaluation", for_questions=True),
 ]
 STEPS: Sequence[Declared] = (
     *CORPUS_STEPS,
@@ -246,10 +284,22 @@ STEPS: Sequence[Declared] = (
 )
 """All steps."""
 
+
+def _ordered() -> list[Declared]:
+    by_asset = {asset: declared for declared in STEPS for asset in declared.assets}
+    by_name = {declared.name: declared for declared in STEPS}
+    graph = {
+        declared.name: {by_asset[a].name for a in declared.read_assets if a in by_asset}
+        for declared in STEPS
+    }
+    return [by_name[name] for name in TopologicalSorter(graph).static_order()]
+
+
+ORDERED: Sequence[Declared] = _ordered()
+"""All steps, each behind those that it depends on."""
+
 STEP_OF: Mapping[str, Step] = {
-    "/".join(declared.path(table)): declared.step
-    for declared in STEPS
-    for table in declared.step.writes
+    asset: declared.step for declared in STEPS for asset in declared.assets
 }
 """The step that writes each asset, `gor/record_edges`."""
 

@@ -1,6 +1,6 @@
 """Checks of every table."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -124,23 +124,6 @@ def _repeated(keys: pa.Table, numbered: pa.Table) -> pa.Table:
     )
     groups = groups.filter(pc.greater(groups["count_all"], 1))
     return keys.take(groups["index_min"]).append_column("rows", groups["count_all"])
-
-
-def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:
-    """Check that all inputs of each partition still have the versions that it was written from."""
-    checked = count(len(changes), "partition")
-    wrong = [
-        {"partition": partition.path, "changed": ", ".join(changed)}
-        for partition, changed in changes.items()
-        if changed
-    ]
-    if not wrong:
-        return Finding(checked)
-    problem = (
-        f"{len(wrong):,} of {checked} are out of date (first: {wrong[0]['changed']} changed); "
-        f"`gsum run {corpus}` recomputes them"
-    )
-    return Finding(checked, problem, len(wrong), wrong[:SHOWN])
 
 
 def requests_answered(

@@ -42,5 +42,5 @@ def trained_tables() -> list[Table]:
         table_of(family.path(step.table))
         for family in FAMILIES
         for step in family.index
-        if step.retraining
+        if step.trains
     ]

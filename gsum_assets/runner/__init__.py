@@ -1,1 +1,1 @@
-"""`gsum run`, `gsum plan` and `gsum forget`: work that is requested by a command."""
+"""`gsum run` and `gsum forget`: one run of Dagster a corpus, executed here or by a daemon."""

@@ -2,13 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.automation.processes import described
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
@@ -17,18 +16,21 @@ from gsum_assets.corpus.load import take_records
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.table_files import is_table, records_of
+from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import trained_tables
-from gsum_assets.runner.execute import OnStart, RunResult
-from gsum_assets.runner.pipeline import Pipeline
-from gsum_assets.runner.report import OnStep, RunReport
-from gsum_assets.runner.retrain import owner
-from gsum_assets.runner.run import refresh
+from gsum_assets.refresh.forget import forget_deleted
+from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.registry.declared import STEPS
+from gsum_assets.registry.families import METHODS, trained_tables
+from gsum_assets.runner.methods import owner
+from gsum_assets.runner.report import Events, NoEvents, RunReport
+from gsum_assets.runner.run import Pipeline, refresh
 from gsum_resources.messages.progress import reporter
 from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.state.locks import locked_by
 from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
@@ -75,17 +77,13 @@ def forget(
     corpus: str,
     document_id: str,
     retrain: bool = False,
-    on_start: OnStart = lambda *_: None,
-    on_end: Callable[[RunResult], None] = lambda _: None,
-    on_wait: Callable[[str], None] = lambda _: None,
-    on_step: OnStep = lambda *_: None,
+    events: Events | None = None,
 ) -> ForgetReport:
     """Remove a document from its corpus folder, and everything that depends on it from the home.
 
     Parameters
     ----------
     retrain : whether to retrain the networks that were trained with it.
-    on_start, on_end, on_wait, on_step : callbacks, see `refresh`.
 
     Raises
     ------
@@ -104,19 +102,16 @@ def forget(
             pipeline.store.delete(table, model)
     else:
         done.trained = [owner(table, model) for table, model in models]
-    watch = on_start, on_end, on_wait
-    done.report = refresh(
-        pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
-    )
+    events = events or NoEvents()
+    done.report = refresh(pipeline, instance, corpus, events=events, check_models=False)
     done.problem = next(iter(done.report.errors), None)
-    done.removed = _remove_stale(pipeline, instance, corpus)
-    while pipeline.forgetting.deletions.observe(corpus).deleted:
-        forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
-        if forgotten is None:
-            on_wait(described(instance.get_runs(limit=1)))
+    done.removed = _remove_stale(pipeline, corpus)
+    while Deletions(pipeline.store).observe(corpus).deleted:
+        if run := locked_by(pipeline.store, corpus):
+            events.waits(f"run {run} of the corpus")
             time.sleep(_WAIT_S)
-            continue
-        done.n_replies += forgotten.n_replies
+        elif forgotten := forget_deleted(pipeline.workspace, at_once=True):
+            done.n_replies += forgotten.n_replies
     _search(done, pipeline, instance, corpus, sentences)
     return done
 
@@ -221,7 +216,7 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     limits = settings.documents
     records = list(read_records(folder, limits.max_bytes, None, limits.columns))
     found = [record for record in records if record.document_id == document_id]
-    observed = pipeline.forgetting.deletions.observe(corpus)
+    observed = Deletions(pipeline.store).observe(corpus)
     if not found and document_id not in {*observed.documents, *observed.deleted}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
@@ -280,15 +275,20 @@ def _query_id(line: str, number: int) -> str:
         return f"line {number}"
 
 
-def _remove_stale(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> int:
-    """Delete partitions that could not be recomputed, and so may still contain the document."""
-    snapshot = pipeline.new_snapshot(instance)
-    stale: list[tuple[dg.AssetKey, Partition]] = [
-        (key, partition)
-        for key in snapshot.nodes
-        for partition in snapshot.unsettled(key, corpus)
-        if snapshot.lineage.exists(snapshot.nodes[key].table.name, partition)
-    ]
-    for key, partition in stale:
-        pipeline.store.delete(snapshot.nodes[key].table, partition)
-    return len(stale)
+def _remove_stale(pipeline: Pipeline, corpus: str) -> int:
+    """Delete files that are stale or of no kept method: they may still contain the document."""
+    methods = METHODS.wanted(pipeline.home.corpora, corpus)
+    staleness = Staleness(pipeline.workspace, corpus, frozenset(methods))
+    due = {declared.name for declared in staleness.due()}
+    n = 0
+    for declared in STEPS:
+        stale = set(staleness.stale(declared)) if declared.name in due else set()
+        needed = set(staleness.files(declared))
+        for name in declared.step.writes:
+            table = declared.table(name)
+            for file in pipeline.store.partitions(table, corpus):
+                is_own = file.method is None or file.method in declared.methods
+                if is_own and (file in stale or file not in needed):
+                    pipeline.store.delete(table, file)
+                    n += 1
+    return n

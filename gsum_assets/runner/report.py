@@ -1,23 +1,72 @@
-"""What `gsum run` reports while it works, and at the end."""
+"""What a run of a corpus has done, read from its events while it works, and at the end."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import dagster as dg
 
-from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.runner.execute import OnStart, RunResult
-from gsum_resources.dagster_io.dagster_private import AssetGraph
-from gsum_resources.store.parquet_store import Partition
-
-OnStep = Callable[[str, int, int], None]
-"""Called with the asset of a step that begins, its number, and the estimated number of steps."""
-Left = Mapping[dg.AssetKey, Collection[Partition]]
-"""Partitions that are due or depend on one that is, by asset."""
+from gsum_assets.registry.declared import Declared
+from gsum_resources.dagster_io.failure import ERROR
 
 
 class RefreshError(ValueError):
     """No corpus can be refreshed now; the message says why."""
+
+
+class Events(Protocol):
+    """Receives what happens while a corpus is refreshed."""
+
+    def waits(self, what: str) -> None:
+        """Report what must happen first, in other processes."""
+
+    def followed(self, is_followed: bool) -> None:
+        """Report that a daemon computes, or that it has stopped and this process does."""
+
+    def begins(self, steps: Sequence[Declared]) -> None:
+        """Report that a run of these steps begins."""
+
+    def step(self, asset: str) -> None:
+        """Report that a step begins, by its first asset."""
+
+    def ended(self, step: "StepReport") -> None:
+        """Report that a step has ended."""
+
+
+class NoEvents:
+    """Receives nothing."""
+
+    def waits(self, what: str) -> None: ...
+
+    def followed(self, is_followed: bool) -> None: ...
+
+    def begins(self, steps: Sequence[Declared]) -> None: ...
+
+    def step(self, asset: str) -> None: ...
+
+    def ended(self, step: "StepReport") -> None: ...
+
+
+@dataclass
+class StepReport:
+    """What one step of a run did.
+
+    Attributes
+    ----------
+    written : by table that was written, which files: "2 of 8 buckets".
+    error : why it failed; "" if it did not.
+    unavailable : name of the error of a model's server that was away; "" for none.
+    warnings : its warnings, in whole sentences.
+    skipped : why something that the settings request was left out.
+    """
+
+    name: str
+    seconds: float = 0.0
+    written: dict[str, str] = field(default_factory=dict)
+    error: str = ""
+    unavailable: str = ""
+    warnings: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -26,91 +75,108 @@ class RunReport:
 
     Attributes
     ----------
-    not_materialized : assets that were left out because a model is unavailable.
-    missing : number of requested partitions that are missing or out of date at the end, by asset.
-    n_cancelled, n_failed : how many of them a person cancelled, and how many failed; the others
-        depend on these, or were never begun.
-    others, n_others : methods that a daemon continues with, and their number of partitions.
+    steps : the steps that have begun, in order.
+    gaps : a line for each table that lacks rows because a model gave no valid reply.
+    known_gaps : the same where rows lack for good, because a content filter rejected requests.
+    missing : steps that are stale at the end.
+    stopped : why a run ended outside its steps, such as "canceled"; "" if none did.
     """
 
-    results: list[RunResult] = field(default_factory=list)
-    not_materialized: set[str] = field(default_factory=set)
-    missing: Mapping[str, int] = field(default_factory=dict)
-    n_cancelled: int = 0
-    n_failed: int = 0
-    others: Sequence[str] = ()
-    n_others: int = 0
+    steps: list[StepReport] = field(default_factory=list)
+    gaps: Sequence[str] = ()
+    known_gaps: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    stopped: str = ""
 
     @property
     def errors(self) -> list[str]:
-        """A message for each run that failed."""
-        return [m.error for m in self.results if m.error]
+        """A message for each step that failed."""
+        return [step.error for step in self.steps if step.error]
 
     @property
-    def gaps(self) -> list[str]:
-        """A message for each step whose tables lack rows, since a model gave no valid reply."""
-        return [gap for m in self.results for gap in m.gaps]
+    def failed(self) -> list[str]:
+        """The names of the steps that failed."""
+        return [step.name for step in self.steps if step.error]
+
+    @property
+    def written(self) -> list[str]:
+        """The assets that were written."""
+        return [asset for step in self.steps for asset in step.written]
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything requested was computed."""
-        return not (self.errors or self.gaps or self.not_materialized or self.missing)
-
-    def note_left(self, left: Left, snapshot: Snapshot) -> None:
-        """Note the partitions that could not be written, and why."""
-        each = [(key, partition) for key, partitions in left.items() for partition in partitions]
-        self.missing = counted(left)
-        self.n_cancelled = sum(snapshot.is_cancelled(*partition) for partition in each)
-        self.n_failed = sum(snapshot.has_failed(*partition) for partition in each)
-
-    @property
-    def why_missing(self) -> str:
-        """What became of the missing partitions, `20 cancelled, 8 failed`; "" if nothing did."""
-        n_others = sum(self.missing.values()) - self.n_cancelled - self.n_failed
-        counts = {"cancelled": self.n_cancelled, "failed": self.n_failed}
-        if any(counts.values()):
-            counts["not begun because of these"] = n_others
-        return ", ".join(f"{n} {what}" for what, n in counts.items() if n)
-
-    @property
-    def n_partitions(self) -> int:
-        """Materialized asset partitions."""
-        return sum(len(m.assets) * len(m.partitions) for m in self.results if not m.error)
+        """Whether everything that the corpus needs is up to date."""
+        return not (self.errors or self.gaps or self.missing or self.stopped)
 
 
 @dataclass
-class Watch:
-    """Callbacks of a refresh, see `refresh`, with the number of its steps."""
+class Reader:
+    """Reads the events of a run, of this process or of another one."""
 
-    graph: AssetGraph
-    on_start: OnStart
-    on_end: Callable[[RunResult], None]
-    on_wait: Callable[[str], None]
-    on_step: OnStep
-    _n_steps: int = 0
-    _about: int = 0
+    report: RunReport
+    events: Events
+    _steps: dict[str, StepReport] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)
 
-    def step(self, asset: str) -> None:
-        """Report that a step begins."""
-        self._n_steps += 1
-        self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
+    def read(self, entry: dg.EventLogEntry) -> None:
+        """Read one entry of the log of the run."""
+        event, key = entry.dagster_event, entry.step_key
+        if key is None:
+            return
+        if event is None:
+            if entry.level >= _WARNING and key in self._steps:
+                self._steps[key].warnings.append(entry.user_message)
+        elif event.event_type == dg.DagsterEventType.STEP_START:
+            self._start(key, entry.timestamp)
+        elif key in self._steps:
+            self._read(self._steps[key], key, event, entry.timestamp)
 
-    def expect(self, snapshot: Snapshot, corpus: str) -> None:
-        """Estimate the number of steps from what is left.
+    def _start(self, key: str, timestamp: float) -> None:
+        step = StepReport(key.replace("__", "/"))
+        self._steps[key], self._began[key] = step, timestamp
+        self.report.steps.append(step)
+        self.events.step(step.name)
 
-        A step counts once for each method, a step over documents once for each run.
-        """
-        steps: dict[tuple[dg.AssetKey, str | None], set[str | None]] = {}
-        for key, partitions in snapshot.left(corpus).items():
-            step = min(self.graph.get(key).execution_set_asset_keys)
-            for partition in partitions:
-                steps.setdefault((step, partition.method), set()).add(partition.bucket)
-        self._about = self._n_steps
-        for (step, _), buckets in steps.items():
-            policy = self.graph.get(step).backfill_policy
-            self._about += -(-len(buckets) // ((policy and policy.max_partitions_per_run) or 1))
+    def _read(self, step: StepReport, key: str, event: dg.DagsterEvent, timestamp: float) -> None:
+        kind = event.event_type
+        if kind == dg.DagsterEventType.ASSET_MATERIALIZATION and event.asset_key:
+            metadata = event.step_materialization_data.materialization.metadata
+            asset = event.asset_key.to_user_string()
+            written = str(metadata["written"].value) if "written" in metadata else ""
+            if written and not written.startswith("nothing"):
+                step.written[asset] = written
+                if "skipped" in metadata:
+                    step.skipped.append(f"{asset}: left empty: {metadata['skipped'].value}")
+        elif kind in (dg.DagsterEventType.STEP_SUCCESS, dg.DagsterEventType.STEP_FAILURE):
+            step.seconds = timestamp - self._began[key]
+            if kind == dg.DagsterEventType.STEP_FAILURE:
+                _read_failure(step, event)
+            self.events.ended(step)
+        elif kind == dg.DagsterEventType.ENGINE_EVENT and (
+            pool := event.engine_event_data.metadata.get("pool")
+        ):
+            self.events.waits(f"other runs, which fill the pool '{pool.value}' of {step.name}")
 
 
-def counted(left: Left) -> dict[str, int]:
-    """Return the number of partitions by asset."""
-    return {key.to_user_string(): len(partitions) for key, partitions in left.items()}
+_WARNING = 30
+_MODEL_ERRORS = (
+    "ModelUnavailableError",
+    "JudgeUnavailableError",
+    "EmbedderUnavailableError",
+    "ScorerUnavailableError",
+)
+
+
+def _read_failure(step: StepReport, event: dg.DagsterEvent) -> None:
+    """Note why a step failed: the reason is below Dagster's own errors, not the innermost."""
+    data = event.step_failure_data
+    error = data.error
+    while error and error.cause and (error.cls_name or "").startswith("Dagster"):
+        error = error.cause
+    reason = error.message.strip() if error else "failed"
+    if failure := data.user_failure_data:
+        reason = str(failure.description)
+        name = failure.metadata.get(ERROR)
+        if name is not None and name.value in _MODEL_ERRORS:
+            step.unavailable = str(name.value)
+    step.error = reason if reason.startswith(f"{step.name}:") else f"{step.name}: {reason}"

@@ -1,45 +1,92 @@
-"""A refresh of a corpus: requested from a daemon and followed, or computed in this process."""
+"""The refresh of a corpus: the job `index`, by a daemon or in this process."""
 
-import logging
 import time
-from collections.abc import Callable, Collection
+import uuid
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
-from gsum_assets.automation.attempts import TRY_AGAIN
-from gsum_assets.automation.daemon import (
-    HEARTBEAT_S,
-    KEEP_CURRENT,
-    daemon_is_alive,
-    evaluations_by_daemon,
-    other_launcher,
-)
-from gsum_assets.automation.processes import FENCE, await_turn, end_runs_of, lease_on
-from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.dagster_assets.partitions import with_buckets
+from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.corpus import observe
+from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.folder import is_removed
+from gsum_assets.corpus.queries import may_have_questions
+from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
+from gsum_assets.dagster_assets.partitions import GSUM, corpora
+from gsum_assets.dagster_assets.record import COMMAND, fail_dead_runs, take_over, this_process
+from gsum_assets.dagster_assets.run_resource import INDEX_JOB
+from gsum_assets.definitions import definitions_of
+from gsum_assets.forgetting.deletions import Deletions
+from gsum_assets.forgetting.missing import MissingCorpora
+from gsum_assets.pipeline.corpus_settings import load_settings
+from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.forget import forget_corpus
+from gsum_assets.refresh.requests import move_requests
+from gsum_assets.refresh.staleness import Staleness, possible
+from gsum_assets.refresh.step import complete_catalogue
+from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
-from gsum_assets.runner.execute import OnStart, RunResult, observe_sources
-from gsum_assets.runner.follow import DaemonStoppedError, follow
-from gsum_assets.runner.loop import Loop
-from gsum_assets.runner.pipeline import Pipeline
-from gsum_assets.runner.report import OnStep, RefreshError, RunReport, Watch
-from gsum_resources.dagster_io.instance import CONFIG_FILE
+from gsum_assets.runner import daemon
+from gsum_assets.runner.report import Events, NoEvents, Reader, RefreshError, RunReport
 from gsum_resources.llm.ledger import export_calls
-from gsum_resources.state.database import lost_connection
-from gsum_resources.state.leases import HeldLease, Leases, held
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import ModelUnavailableError
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import folders_in
+from gsum_resources.state.locks import locked
 from gsum_resources.store.appended import unite_appended
+from gsum_resources.store.parquet_store import ParquetStore
 
-_LOG = logging.getLogger(__name__)
-_WAIT_S = 2.0
-_MOST_RESTARTS = 5  # of a database during a refresh
+_QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 
 
-class DaemonError(ValueError):
-    """Runs have to be started by a daemon, and none runs; the message says how to start it."""
+@dataclass(frozen=True)
+class Pipeline:
+    """A home with its definitions, as the commands use it."""
+
+    workspace: Workspace
+    is_presented: bool = True
+
+    @property
+    def home(self) -> Home:
+        """The folders."""
+        return self.workspace.home
+
+    @property
+    def store(self) -> ParquetStore:
+        """The tables."""
+        return self.workspace.store
+
+    @property
+    def models(self) -> Models:
+        """The models."""
+        return self.workspace.models
+
+    @cached_property
+    def definitions(self) -> dg.Definitions:
+        """Assets and jobs."""
+        return definitions_of(self.workspace, self.is_presented)
+
+
+def pipeline_for(
+    home: Home,
+    models: Models | None = None,
+    presented: bool = True,
+    store: ParquetStore | None = None,
+) -> Pipeline:
+    """Open a home with its own models, or with those given.
+
+    Parameters
+    ----------
+    presented : whether runs add what no table shows: plots, previews, the catalogue.
+    """
+    return Pipeline(open_workspace(home, models, store=store), presented)
 
 
 def refresh(
@@ -47,37 +94,21 @@ def refresh(
     instance: dg.DagsterInstance,
     corpus: str,
     methods: Collection[str] | None = None,
-    on_start: OnStart = lambda *_: None,
-    on_end: Callable[[RunResult], None] = lambda _: None,
-    on_wait: Callable[[str], None] = lambda _: None,
-    only: Collection[dg.AssetKey] | None = None,
+    events: Events | None = None,
+    retrain: Collection[str] = (),
     check_models: bool = True,
-    on_step: OnStep = lambda *_: None,
-    on_lost: Callable[[str], None] = lambda _: None,
-    on_daemon: Callable[[bool], None] = lambda _: None,
     over_budget: bool = False,
 ) -> RunReport:
-    """Bring a corpus up to date; what failed or is incomplete is retried once.
+    """Bring a corpus up to date by one run; what failed before is tried again.
 
-    A daemon that evaluates the conditions of this home computes everything, first what `methods`
-    need; its runs are followed until that is current or was given up. Without a daemon, or once it
-    has stopped, this process computes: first what `methods` need, then what else was requested.
-    Such refreshes of one corpus take turns, in the order in which they began.
+    A daemon of this home executes the run, and its events are followed; without one this process
+    does. If a step fails, a second run computes what does not depend on it.
 
     Parameters
     ----------
-    methods : methods to request besides those requested before. "default" stands for those that
-        `corpus.toml` names, or else the defaults of each family; "all" for every method. None
-        requests the defaults if nothing was requested for the corpus before, else nothing new.
-    on_start, on_end : called before and after each run.
-    on_wait : called with a description of what must happen first in other processes.
-    only : assets to materialize, in this process; the others count as current. None: all.
-    check_models : whether this process stops if a model is unavailable; if not, what needs it is
-        left out.
-    on_step : called when a step begins, see `OnStep`.
-    on_lost : called with a message, in another thread, when another host has taken over because
-        this process was paused for too long. Work that goes on would be paid twice.
-    on_daemon : called with True when a daemon computes, and with False once it has stopped.
+    methods : methods to keep up to date besides those of before, see `kept_methods`.
+    retrain : methods or families whose networks are trained again, "all": of every one.
+    check_models : whether to stop if a model is unavailable; if not, what needs it fails.
     over_budget : whether the corpus may exceed `[budget]` until this returns.
 
     Raises
@@ -85,210 +116,241 @@ def refresh(
     CorpusError
         If the corpus cannot be read, or a method is unknown.
     RefreshError
-        If something is due and a model is unavailable: a key is missing or refused, or a server
-        does not answer; if a database does not come back; or if a daemon requests nothing.
-    LeaseLostError
-        If another host has taken over.
-    DaemonError
-        If `dagster.yaml` names a run launcher, and no daemon runs.
+        If something is stale and a model is unavailable: a key is missing or refused, or a server
+        does not answer; or if runs have to be started by a daemon, and none is alive.
     """
-    if methods is None:
-        methods = [] if pipeline.requests.of(corpus) else ["default"]
-    requested = METHODS.wanted(pipeline.home.corpora, corpus, methods)
-    graph = pipeline.definitions.resolve_asset_graph()
-    watch = Watch(graph, on_start, on_end, on_wait, on_step)
-    refresh_ = _Refresh(pipeline, instance, corpus, frozenset(requested), watch, only)
-    is_followed = only is None and _daemon_computes(instance, on_wait)
-    if not is_followed:
-        _require_own_launcher(instance)
-    pipeline.store.sweep()
-    export_calls(pipeline.store, TABLES["llm_calls"])
-    register(pipeline, instance, corpus)
-    pipeline.requests.add(corpus, requested)
+    prepare(pipeline, instance, corpus)
+    if methods:
+        kept_methods(pipeline.workspace, corpus, methods)
+    work = _Refresh(pipeline, instance, corpus, events or NoEvents(), tuple(retrain), check_models)
     with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():
-        if is_followed:
-            on_daemon(True)
-            is_followed = refresh_.follow()
-            if not is_followed:
-                on_daemon(False)
-        if not is_followed:
-            refresh_.compute(check_models, on_lost)
-    if refresh_.report.results:  # otherwise nothing was appended
+        report = work.refresh()
+    if report.steps:  # otherwise nothing was appended
         unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
-    pipeline.warehouse.complete_catalogue()
-    return refresh_.report
+        if not pipeline.store.is_local and pipeline.is_presented:
+            complete_catalogue(pipeline.workspace)
+    return report
+
+
+def prepare(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> list[str]:
+    """Take over a home of an earlier version, once; return a line for each change."""
+    moved = move_requests(pipeline.workspace, corpus)
+    return [
+        *([f"{corpus}: {moved}"] if moved else []),
+        *filter(None, [take_over(instance, pipeline.store)]),
+    ]
+
+
+def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> str:
+    """Keep further methods up to date; return the line written to `corpus.toml`, "" if none was.
+
+    Parameters
+    ----------
+    names : of methods and families, "default" and "all". Before its first run a corpus keeps these
+        alone, later those of before, too.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read or written, or a method is unknown.
+    """
+    root = workspace.home.corpora
+    added = METHODS.wanted(root, corpus, names)
+    before = METHODS.wanted(root, corpus)
+    is_new = not workspace.store.partitions(TABLES["documents"], corpus)
+    is_set = load_settings(root / corpus).methods is not None
+    kept = added if is_new and not is_set else [*before, *added]
+    if set(kept) == set(before):
+        return ""
+    return keep_methods(root / corpus, kept)
 
 
 @dataclass
 class _Refresh:
-    """A refresh and its report.
-
-    Attributes
-    ----------
-    first : methods to begin with; none: all that were requested, in any order.
-    """
+    """A refresh of one corpus."""
 
     pipeline: Pipeline
     instance: dg.DagsterInstance
     corpus: str
-    first: frozenset[str]
-    watch: Watch
-    only: Collection[dg.AssetKey] | None
-    report: RunReport = field(default_factory=RunReport)
+    events: Events
+    retrain: Sequence[str]
+    check_models: bool
 
-    def follow(self) -> bool:
-        """Follow a daemon until it has computed what was requested; return False if it stops."""
-        # never empty: the corpus's own tables, which all methods need
-        scope = frozenset(self.first or self._requested()) | {""}
-        try:
-            with held(Leases(self.pipeline.store), self.corpus, lambda: None, first=scope) as lease:
-                self._observe(lease)
-                # asking for the corpus accepts its models
-                self.pipeline.model_changes.accept(self._snapshot(scope), self.corpus)
-                self._through_restarts(lambda: self._follow(scope))
-        except DaemonStoppedError:
-            self._forgive()
-            return False
-        snapshot = self._snapshot(scope)
-        left = snapshot.left(self.corpus)
-        self.report.note_left(left, snapshot)
-        if not left:
-            self._forgive()
-        if others := self._others():
-            self._leave(others)
-        return True
+    @property
+    def workspace(self) -> Workspace:
+        return self.pipeline.workspace
 
-    def _forgive(self) -> None:
-        """Leave failures out of the report that later runs have made good, or will."""
-        self.report.results = [result for result in self.report.results if not result.error]
+    def refresh(self) -> RunReport:
+        report = RunReport()
+        is_followed = daemon.is_alive(self.instance)
+        self._register()
+        if is_followed:
+            self.events.followed(True)
+            with suppress(daemon.DaemonStoppedError):
+                self._work(report, self._submitted)
+                return report
+            self.events.followed(False)
+            report = RunReport()
+        daemon.require_own_launcher(self.instance)
+        holder = f"{this_process()}{uuid.uuid4()}"
+        with locked(self.pipeline.store, self.corpus, holder, self.events.waits):
+            fail_dead_runs(self.instance, self.pipeline.store)
+            self.pipeline.store.sweep()
+            self._work(report, partial(self._executed, holder))
+        return report
 
-    def _follow(self, scope: frozenset[str]) -> None:
-        runs = follow(
-            self.pipeline, self.instance, self.corpus, lambda: self._snapshot(scope), self.watch
-        )
-        for result in runs:
-            self.report.results.append(result)
-            self.watch.on_end(result)
-
-    def compute(self, check_models: bool, on_lost: Callable[[str], None]) -> None:
-        """Compute in this process what is due, once it has the turn; see `refresh`."""
-        _require_own_launcher(self.instance)
-        leases = Leases(self.pipeline.store)
-        with lease_on(self.instance, leases, self.corpus, on_lost) as lease:
-            await_turn(lease, self.watch.on_wait)
-            self._observe(lease)
-            loop = Loop(self.pipeline, self.instance, lease, self.report, self.watch, check_models)
-            self._through_restarts(lambda: self._compute(loop), lease)
-
-    def _compute(self, loop: Loop) -> None:
-        if self._others():  # what unites methods is written once, at the end
-            loop.materialize(lambda: self._snapshot(self.first, unite=False))
-        left = loop.materialize(lambda: self._snapshot(frozenset()))
-        self.report.note_left(left, self._snapshot(frozenset()))
-
-    def _through_restarts(self, work: Callable[[], None], lease: HeldLease | None = None) -> None:
-        """Work, again after each restart of a database, which continues with what is left.
-
-        Raises
-        ------
-        RefreshError
-            If a database does not come back.
-        """
-        for n_restarts in range(_MOST_RESTARTS + 1):
+    def _work(self, report: RunReport, execute: Callable[..., None]) -> None:
+        """Execute the steps that are due; those that do not depend on a failed one once more."""
+        export_calls(self.pipeline.store, TABLES["llm_calls"])
+        Deletions(self.pipeline.store).observe(self.corpus)
+        observe.sources(self.pipeline.store, self.pipeline.home.corpora, self.corpus)
+        due = self._due(self.retrain)
+        if due and self.check_models:
             try:
-                if n_restarts and lease:
-                    lease.renew()  # waits for the state database
-                    end_runs_of(self.instance, lease.fence)
-                return work()
-            except Exception as error:
-                reason = lost_connection(error)
-                if reason is None:
-                    raise
-                if n_restarts == _MOST_RESTARTS:
-                    raise RefreshError(
-                        f"a database does not answer: {reason}; start it, and run `gsum run "
-                        f"{self.corpus}` again: it continues"
-                    ) from error
-            self.watch.on_wait("the database, which does not answer")
-            time.sleep(_WAIT_S)
+                self.pipeline.models.check()
+            except ModelUnavailableError as error:
+                raise RefreshError(str(error)) from error
+        if due:
+            execute(due, report, self.retrain)
+            if report.failed and (left := possible(self._due(), report.failed)):
+                execute(left, report)
+        self._note_left(report, due)
 
-    def _observe(self, lease: HeldLease) -> None:
-        """Observe the sources now; what failed before is retried."""
-        tags = {TRY_AGAIN: self.corpus, FENCE: lease.fence}
-        observe_sources(self.pipeline, self.instance, self.corpus, tags)
+    def _due(self, retrain: Sequence[str] = ()) -> list[Declared]:
+        folder = self.pipeline.home.corpora / self.corpus
+        staleness = self._staleness()
+        has_questions = staleness.has_questions or may_have_questions(folder, load_settings(folder))
+        due = staleness.due(retrain)
+        return [d for d in due if has_questions or not d.for_questions]
 
-    def _requested(self) -> frozenset[str]:
-        return self.pipeline.requests.of(self.corpus) or frozenset()
+    def _staleness(self) -> Staleness:
+        methods = METHODS.wanted(self.pipeline.home.corpora, self.corpus)
+        return Staleness(self.workspace, self.corpus, frozenset(methods))
 
-    def _others(self) -> frozenset[str]:
-        """Return the methods that were requested earlier, if some are named now."""
-        return self._requested() - self.first if self.first else frozenset()
-
-    def _leave(self, methods: frozenset[str]) -> None:
-        """Report the work on these methods that is left to a daemon."""
-        left = self._snapshot(methods, unite=False).left(self.corpus).values()
-        named = {partition.method for partitions in left for partition in partitions}
-        self.report.others = sorted(method for method in named if method)
-        self.report.n_others = sum(map(len, left))
-
-    def _snapshot(self, scope: frozenset[str], unite: bool = True) -> Snapshot:
-        """Return what is due now for some methods, or for all that were requested.
-
-        Parameters
-        ----------
-        unite : whether assets that unite methods are considered, too.
-        """
-        snapshot = self.pipeline.new_snapshot(self.instance)
-        nodes = {
-            key: node
-            for key, node in snapshot.nodes.items()
-            if (unite or not node.unites) and (self.only is None or key in self.only)
-        }
-        return replace(snapshot, nodes=nodes, scope={self.corpus: scope} if scope else {})
-
-
-def _daemon_computes(instance: dg.DagsterInstance, on_wait: Callable[[str], None]) -> bool:
-    """Return whether a daemon owns the work; one that alone can start runs may still be loading."""
-    deadline = time.monotonic() + HEARTBEAT_S
-    while evaluations_by_daemon(instance) is None:
-        is_loading = other_launcher(instance) and daemon_is_alive(instance)
-        if not is_loading or time.monotonic() > deadline:
-            return False
-        on_wait(f"the daemon, which has not evaluated the sensor {KEEP_CURRENT} yet")
-        time.sleep(_WAIT_S)
-    return True
-
-
-def _require_own_launcher(instance: dg.DagsterInstance) -> None:
-    """Raise `DaemonError` if runs of this process would be taken for dead, and started again.
-
-    Run monitoring asks the launcher of `dagster.yaml` for the worker of each run that has started.
-    A launcher such as `RayRunLauncher` or `K8sRunLauncher` finds none for a run of this process.
-    """
-    if launcher := other_launcher(instance):
-        raise DaemonError(
-            f"{CONFIG_FILE} names the run launcher {launcher}, whose runs the daemon starts, and "
-            f"no daemon is running that evaluates the sensor {KEEP_CURRENT}; start it with `gsum "
-            "ui` or `dagster-daemon run` on this home, or remove `run_launcher` from "
-            f"{CONFIG_FILE} to run here"
+    def _executed(
+        self,
+        holder: str,
+        due: Sequence[Declared],
+        report: RunReport,
+        retrain: Sequence[str] = (),
+    ) -> None:
+        """Execute the job in this process, which holds the lock of the corpus."""
+        run_id = str(uuid.uuid4())
+        keys, config = [*SOURCES, *keys_of(due)], _config(retrain)
+        self.events.begins(due)
+        reader = Reader(report, self.events)
+        self.instance.add_event_listener(run_id, reader.read)
+        result = self.pipeline.definitions.resolve_job_def(INDEX_JOB).execute_in_process(
+            run_config={"loggers": _QUIET, **config},
+            instance=self.instance,
+            partition_key=self.corpus,
+            raise_on_error=False,
+            asset_selection=keys,
+            run_id=run_id,
+            tags={COMMAND: holder},
         )
+        if not result.success and not report.errors:
+            report.stopped = f"run {run_id} failed outside its steps; see it in the Dagster UI"
+
+    def _submitted(
+        self, due: Sequence[Declared], report: RunReport, retrain: Sequence[str] = ()
+    ) -> None:
+        """Let the daemon execute the job, and follow it."""
+        keys = [*SOURCES, *keys_of(due)]
+        self.events.begins(due)
+        submitted = daemon.submit(
+            self.pipeline.home, self.corpus, keys, {"dagster/priority": "1"}, _config(retrain)
+        )
+        try:
+            daemon.follow(self.instance, submitted, Reader(report, self.events))
+        except daemon.DaemonStoppedError:
+            if run := self.instance.get_run_by_id(submitted):
+                self.instance.report_run_canceled(run, "no daemon is running to start this")
+            raise
+        run = self.instance.get_run_by_id(submitted)
+        if run is not None and not run.is_success and not report.errors:
+            state = run.status.value.lower()
+            report.stopped = f"run {submitted} is {state}; see it in the Dagster UI"
+
+    def _register(self) -> None:
+        """Add the corpus as a partition, and forget corpora whose folder is missing for long."""
+        forget_missing(self.pipeline, self.instance)
+        if not self.instance.has_dynamic_partition(corpora.name or "", self.corpus):
+            with suppress(IntegrityError):  # another process has added it in this moment
+                self.instance.add_dynamic_partitions(corpora.name or "", [self.corpus])
+
+    def _note_left(self, report: RunReport, due: Sequence[Declared]) -> None:
+        """Note which rows are missing, and which steps are stale at the end."""
+        staleness = self._staleness()
+        failed: list[str] = []
+        filtered: list[str] = []
+        reasons = {step.name: step.warnings for step in report.steps}
+        incomplete = set()
+        for declared in due:
+            table = declared.table(declared.step.table)
+            footers = staleness.lineage.provenances(table.name, self.corpus)
+            own = [footers[file] for file in staleness.files(declared) if file in footers]
+            if n := sum(footer.failed for footer in own):
+                incomplete.add(declared.name)
+                first = next(iter(reasons.get(declared.name, ())), "")
+                failed.append(
+                    f"{declared.name}: rows are missing: a model gave {count(n, 'request')} no "
+                    f"valid reply{f' (first: {first})' if first else ''}; run it again to repeat "
+                    "these requests"
+                )
+            if n := sum(footer.filtered for footer in own):
+                filtered.append(
+                    f"{declared.name}: rows are missing for good: a content filter rejected "
+                    f"{count(n, 'request')}; change filter_version of the model in gsum.toml to "
+                    "send them again"
+                )
+        report.gaps, report.known_gaps = failed, filtered
+        if due and (report.failed or report.stopped):
+            report.missing = [d.name for d in self._due() if d.name not in incomplete]
 
 
-def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
-    """Add the corpus as a partition unless it is one, and forget corpora that are overdue.
+def _config(retrain: Sequence[str]) -> dict[str, Any]:
+    return {"resources": {GSUM: {"config": {"retrain": list(retrain)}}}} if retrain else {}
 
-    The folder of such a corpus is missing for longer than `[automation] forget_after_h`, counted
-    from when a run first noted it, and no run on it is unfinished.
+
+def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str]:
+    """Forget corpora whose folder is missing for long; return a line for each other one.
+
+    The time counts from when a run first noted it.
     """
-    now = time.time()
-    pipeline.reconciler.note_missing(instance, now)
-    for overdue in pipeline.reconciler.overdue(instance, now):
-        pipeline.reconciler.forget(instance, overdue)
-        _LOG.warning("forgot corpus '%s', whose folder is missing", overdue)
-    pipeline.buckets.reread()
-    pipeline.buckets.fix(corpus, pipeline.home.corpora / corpus)
-    if not instance.has_dynamic_partition("corpora", corpus):
-        with suppress(IntegrityError):  # another process has added it in this moment
-            instance.add_dynamic_partitions("corpora", [corpus])
-    known = instance.get_dynamic_partitions("corpora")
-    with_buckets(instance, map(pipeline.buckets.of, known))
+    root, now = pipeline.home.corpora, time.time()
+    grace_s = pipeline.home.settings().automation.forget_after_h * 3600.0
+    missing = MissingCorpora(pipeline.store)
+    present = set(folders_in(root))
+    known = set(instance.get_dynamic_partitions(corpora.name or ""))
+    gone = {corpus for corpus in known - present if is_removed(root / corpus)}
+    if not present and not root.is_dir():  # perhaps not mounted
+        gone = set()
+    noted = missing.since()
+    missing.note(gone - noted.keys(), now)
+    missing.clear(noted.keys() - gone)
+    lines = []
+    for corpus in sorted(gone):
+        left_h = (grace_s - (now - noted.get(corpus, now))) / 3600
+        if left_h > 0 and grace_s:
+            lines.append(
+                f"{corpus}: its folder is missing; the corpus is forgotten in {left_h:.1f} hours "
+                "unless it comes back ([automation] forget_after_h)"
+            )
+            continue
+        with locked(pipeline.store, corpus, str(uuid.uuid4())):
+            forget_corpus(pipeline.workspace, corpus)
+        instance.delete_dynamic_partition(corpora.name or "", corpus)
+        missing.clear([corpus])
+        lines.append(f"{corpus}: forgotten, since its folder is missing")
+    return lines
+
+
+def cancel_own_runs(instance: dg.DagsterInstance) -> None:
+    """Mark the unfinished runs that this process executes as canceled."""
+    started = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
+    for run in instance.get_runs(dg.RunsFilter(statuses=started)):
+        if run.tags.get(COMMAND, "").startswith(this_process()):
+            instance.report_run_canceled(run, "`gsum run` was interrupted")
+            if instance.event_log_storage.supports_global_concurrency_limits:
+                instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)

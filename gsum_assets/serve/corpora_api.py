@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gsum_resources.state.leases import Leases
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -12,7 +13,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.service import Service, service_of
 from gsum_resources.llm.ledger import spent
-from gsum_resources.state.leases import Leases
 from gsum_resources.store.arrow import pc
 
 _MOST_FAILED = 20

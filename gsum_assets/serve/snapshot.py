@@ -13,6 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from gsum_resources.state.requests import Requests
+
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
@@ -26,7 +28,6 @@ from gsum_assets.serve.pinned import (
     pinned_files,
     stamps_of,
 )
-from gsum_resources.state.requests import Requests
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.input_key import section_version
 from gsum_resources.store.table import Table

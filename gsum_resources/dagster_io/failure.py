@@ -1,7 +1,7 @@
 """Errors of gsum as Dagster's `Failure`, whose first line is the reason and not a stack.
 
-Whatever Dagster calls in a run, ops and IO managers, is wrapped by `explained`: only so every error
-page begins with the sentence of the error.
+Whatever Dagster calls in a run is wrapped by `explained`: only so every error page begins with the
+sentence of the error.
 """
 
 import traceback
@@ -17,12 +17,16 @@ ERROR = "error"
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def explained(may_wait: bool = False) -> Iterator[None]:
     """Raise errors of gsum as `dg.Failure` without a chain of causes; others pass.
 
     Their messages name object, value and remedy. Dagster would show them below the stacks of its
     own errors. The stack is in the run's log, at the level debug. Also a decorator, but not of
     generators.
+
+    Parameters
+    ----------
+    may_wait : whether a step may try again later whose model's server was away.
     """
     try:
         yield
@@ -32,6 +36,6 @@ def explained() -> Iterator[None]:
         dg.get_dagster_logger().debug("".join(traceback.format_exception(error)))
         name = type(error).__name__
         # a model may answer later; all else fails again until somebody acts
-        may_pass = isinstance(error, ModelUnavailableError)
+        may_pass = may_wait and isinstance(error, ModelUnavailableError)
         failure = dg.Failure(str(error), metadata={ERROR: name}, allow_retries=may_pass)
         raise failure from None

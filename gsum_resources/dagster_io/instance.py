@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
@@ -13,8 +14,7 @@ from gsum_resources.settings.schema import SETTINGS_FILE
 from gsum_resources.state.database import lost_connection
 
 CONFIG_FILE = "dagster.yaml"
-_STORAGE = "gsum_resources.dagster_io.event_log"  # module that `dagster.yaml` names
-_MOVED = "gsum_resources.event_log"  # the same module, as homes of before its move name it
+LOCATION = "gsum"  # the code location in `workspace.yaml`
 _IS_DEV = "DAGSTER_IS_DEV_CLI"  # set by `dagster dev` for its processes
 _TEMPORARY = ".tmp_dagster_home_"  # prefix of the folder of a temporary instance
 _LOG = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def prepare(home: Home) -> Path:
     """
     folder = home.dagster
     if not _ship(CONFIG_FILE, folder):
-        _follow_move(folder / CONFIG_FILE)
+        _renew(folder / CONFIG_FILE)
     write_settings(home)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
@@ -114,10 +114,25 @@ def _ship(name: str, folder: Path) -> bool:
     return is_new
 
 
-def _follow_move(config: Path) -> None:
-    """Correct the module of the storage in an existing file; the operator's changes stay."""
-    before = config.read_text()
-    after = before.replace(f"module: {_MOVED}\n", f"module: {_STORAGE}\n")
+_EARLIER = (  # sections of an earlier `dagster.yaml`, and what stands for them now
+    (
+        r"storage:\n  custom:\n    module: gsum_resources[.\w]*event_log\n.*?(?=^\S|\Z)",
+        "storage:\n  sqlite:\n    base_dir:\n      env: DAGSTER_HOME\n\n",
+    ),
+    (r"run_launcher:\n(?:  #[^\n]*\n)?  module: gsum_resources[^\n]*\n  class:[^\n]*\n\n?", ""),
+    (
+        r"- key: gsum/work\n        value: make\n        limit: \d+",
+        "- key: dagster/partition\n        value:\n          applyLimitPerUniqueValue: true\n"
+        "        limit: 1",
+    ),
+)
+
+
+def _renew(config: Path) -> None:
+    """Correct what an earlier version of gsum wrote into a file; the operator's changes stay."""
+    before = after = config.read_text()
+    for earlier, now in _EARLIER:
+        after = re.sub(earlier, now, after, flags=re.MULTILINE | re.DOTALL)
     if after != before:
         _replace(config, after)
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from gsum_resources.dagster_io import dagster_private as private
-from gsum_resources.dagster_io.instance import open_instance, workspace_file
+from gsum_resources.dagster_io.instance import LOCATION, open_instance, workspace_file
 from gsum_resources.settings.home import Home
 
 _POLL_S = 1.0
@@ -30,28 +29,29 @@ def serve(arguments: Sequence[str]) -> str:
     """
     home = Home.from_environment()
     (entry,) = yaml.safe_load(workspace_file().read_text())["load_from"]
-    location = entry["python_module"]
-    # modules in the working directory of a code location are imported before all others
-    target = private.ModuleTarget(
-        location["module_name"], None, str(home.dagster), location["location_name"]
-    )
-    with (
-        open_instance(home) as instance,
-        private.ProxyServerManager(instance, target, code_server_log_level="warning") as servers,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        workspace = Path(folder) / "workspace.yaml"
-        workspace.write_text(yaml.safe_dump({"load_from": [*servers.get_code_server_specs()]}))
-        commands = {"webserver": ["gsum_resources.dagster_io.webserver", *arguments]}
+    module = entry["python_module"]["module_name"]
+    with open_instance(home), tempfile.TemporaryDirectory() as folder:
+        socket, workspace = Path(folder) / "code", Path(folder) / "workspace.yaml"
+        server = {"grpc_server": {"socket": str(socket), "location_name": LOCATION}}
+        workspace.write_text(yaml.safe_dump({"load_from": [server]}))
+        # modules in the working directory of a code location are imported before all others
+        code = ["dagster", "code-server", "start", "-m", module, "-d", str(home.dagster)]
+        code += ["-s", str(socket), "--location-name", LOCATION, "--log-level", "warning"]
+        shown = ["--workspace", str(workspace)]
+        commands = {
+            "code server": [*code, "--use-python-environment-entry-point"],
+            "webserver": ["gsum_resources.dagster_io.webserver", *arguments, *shown],
+        }
         if "--read-only" not in arguments:
-            commands["daemon"] = [private.DAEMON, "run"]
-        processes = {
-            name: subprocess.Popen(
-                [sys.executable, "-m", *command, "--workspace", str(workspace)],
+            commands["daemon"] = ["dagster._daemon", "run", *shown]
+        processes = {}
+        for name, command in commands.items():
+            processes[name] = subprocess.Popen(
+                [sys.executable, "-m", *command],
                 cwd=home.dagster,  # they read `.env` in the present folder
             )
-            for name, command in commands.items()
-        }
+            while not socket.exists() and processes["code server"].poll() is None:
+                time.sleep(_POLL_S / 10)
         while True:
             for name, process in processes.items():
                 if process.poll() is not None:

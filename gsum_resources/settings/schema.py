@@ -259,13 +259,13 @@ class AutomationSettings(SettingsTable):
         default="UTC", description="of those cron lines and of a day of [budget], IANA name"
     )
     interval_s: int = Field(
-        default=15, ge=1, description="between two observations of folders and tables, seconds"
+        default=15, ge=1, description="between two looks at the folders of corpora, seconds"
     )
     buckets_per_run: int = Field(
         default=8,
         ge=1,
-        description="buckets of a corpus that one run takes: bounds the memory of its steps over "
-        "documents, and the work that a killed run loses",
+        description="buckets of a corpus that a step computes together: bounds its memory, and the "
+        "work that a killed run loses",
     )
     forget_after_h: float = Field(
         default=24.0,
@@ -274,15 +274,22 @@ class AutomationSettings(SettingsTable):
         "forgotten, hours; a folder that comes back earlier is as before",
     )
 
-    after_model_change: Literal["ask", "compute"] = Field(
-        default="ask",
-        description="what the daemon does when another model on a server, or another prompt for "
-        "it, makes more than ask_above_calls requests of a corpus due; ask: it waits for the job "
-        "accept_models or for `gsum run`",
+    keep_runs_days: int = Field(
+        default=90, ge=1, description="days after which ended runs leave Dagster's record"
     )
-    ask_above_calls: int = Field(
-        default=100, ge=0, description="requests that such a change may send without being asked"
+    steps_at_once: int = Field(
+        default=1,
+        ge=1,
+        description="steps of a run side by side; 1: one after the other in one process, which "
+        "loads the models once",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_removed_keys(cls, values: Any) -> Any:
+        """Ignore keys of earlier versions: the daily budget answers the fear that they did."""
+        removed = ("after_model_change", "ask_above_calls")
+        return {key: v for key, v in values.items() if key not in removed}
 
     @field_validator("nightly", "retrain")
     @classmethod

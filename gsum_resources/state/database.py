@@ -1,4 +1,4 @@
-"""The state database of a home, besides its tables: replies, calls, requests, limits, leases.
+"""The state database of a home, besides its tables: replies, calls, limits, locks.
 
 It is the file `state.db` in the home (SQLite), or PostgreSQL by `[state] url` of `gsum.toml`. A
 committed transaction is on disk and survives `kill -9` and a power cut. Any number of threads and
@@ -155,31 +155,13 @@ OVER_BUDGET = sa.Table(  # corpora that may exceed the budget
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("until", sa.Double, nullable=False),  # Unix time
 )
-ACCEPTED = sa.Table(  # changes of models and prompts that a daemon may make
-    "accepted_changes",
+LOCKS = sa.Table(  # runs that hold the advisory lock of a corpus, see `locks.py`
+    "locks",
     _TABLES,
     sa.Column("corpus", sa.Text, primary_key=True),
-    sa.Column("asset", sa.Text, primary_key=True),
-    sa.Column("input", sa.Text, primary_key=True),
-    sa.Column("version", sa.Text, nullable=False),
-)
-LEASES = sa.Table(  # see `leases.py`
-    "leases",
-    _TABLES,
-    sa.Column("fence", _NUMBER, primary_key=True),
-    sa.Column("corpus", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text, nullable=False),
     sa.Column("host", sa.Text, nullable=False),
-    sa.Column("machine", sa.Text, nullable=False),
     sa.Column("pid", sa.BigInteger, nullable=False),
-    sa.Column("born", sa.Double, nullable=False),  # Unix time on the host
-    sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
-    sqlite_autoincrement=True,  # fences grow for ever
-)
-FIRST = sa.Table(  # methods that the process with a lease waits for, while a daemon computes
-    "first_methods",
-    _TABLES,
-    sa.Column("fence", _NUMBER, primary_key=True),
-    sa.Column("method", sa.Text, primary_key=True),
 )
 MISSING = sa.Table(  # corpora whose folder is missing
     "missing_corpora",
@@ -299,6 +281,11 @@ class State:
                     lock = f"LOCK TABLE {alone.name} IN SHARE ROW EXCLUSIVE MODE"
                     connection.exec_driver_sql(lock)
                 yield connection
+
+    def session(self) -> sa.Connection:
+        """Open a connection whose statements commit at once, for locks that it holds."""
+        self._open()
+        return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def repeat(
         self,

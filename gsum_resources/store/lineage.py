@@ -2,8 +2,7 @@
 
 Everything that an asset reads has a key and a version. The versions are stored in the footer of the
 files that it writes; a partition is out of date if one of them differs from the present version.
-The automation condition, the command line and the check `lineage_is_current` all use
-`Lineage.changes`.
+Assets, the command line and `gsum plan` all use `Lineage.changes`.
 """
 
 from collections import defaultdict
@@ -17,64 +16,44 @@ from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import Listing, Partition, Provenance, version_of
 from gsum_resources.store.table import Table
 
-Step = tuple[str, str]  # run id, step key
-
-
-class LineageError(RuntimeError):
-    """A partition does not become current by being written; the message names the input."""
-
 
 @dataclass
 class Reads:
-    """Inputs that each running step has read so far, and its model requests without a reply.
+    """Inputs that a step has read so far, and its model requests without a reply.
 
     Attributes
     ----------
     tables : versions of the partitions read, by table.
     partitions : which of them were read as those of a family of methods, by table and family.
-    replaced : models and settings that the configuration of the run replaces, with the versions
-        that other runs read.
+    others : versions of models and settings, and numbers of rows.
+    failures, filtered : the document of each request that got no valid reply, and of each that a
+        content filter rejected; "" for one on the whole corpus.
     """
 
-    tables: dict[Step, dict[str, dict[Partition, str]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    tables: dict[str, dict[Partition, str]] = field(default_factory=lambda: defaultdict(dict))
+    partitions: dict[tuple[Table, str | None], set[Partition]] = field(
+        default_factory=lambda: defaultdict(set)
     )
-    partitions: dict[Step, dict[tuple[Table, str | None], set[Partition]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(set))
-    )
-    others: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
-    failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
-    filtered: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
-    replaced: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
+    others: dict[InputKey, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    filtered: list[str] = field(default_factory=list)
 
     def table(
-        self, step: Step, table: Table, hashes: Mapping[Partition, str], family: str | None = None
+        self, table: Table, hashes: Mapping[Partition, str], family: str | None = None
     ) -> None:
-        """Record that `step` read these partitions of a table, all that there are of a family."""
-        self.tables[step][table.name].update(hashes)
-        self.partitions[step][table, family].update(hashes)
+        """Record that these partitions of a table were read, all that there are of a family."""
+        self.tables[table.name].update(hashes)
+        self.partitions[table, family].update(hashes)
 
-    def other(self, step: Step, key: InputKey, version: str) -> None:
-        """Record that `step` used a model or a setting, or counted rows."""
-        self.others[step][key] = version
+    def other(self, key: InputKey, version: str) -> None:
+        """Record that a model or a setting was used, or rows were counted."""
+        self.others[key] = version
 
-    def failure(self, step: Step, document_id: str) -> None:
-        """Record that a model gave `step` no valid reply on a document, "" for the whole corpus."""
-        self.failures[step].append(document_id)
-
-    def filter(self, step: Step, document_id: str) -> None:
-        """Record that a content filter rejected a request on a document, "" for the corpus."""
-        self.filtered[step].append(document_id)
-
-    def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
-        """Return the inputs that `step` read and that `partition` of its output depends on."""
-        inputs = {
-            str(key): version
-            for key, version in self.others[step].items()
-            if key.corpus in (None, partition.corpus)
-        }
-        for (table, family), partitions in self.partitions[step].items():
-            hashes = self.tables[step][table.name]
+    def inputs_of(self, partition: Partition) -> dict[str, str]:
+        """Return the inputs that were read and that `partition` of the output depends on."""
+        inputs = {str(key): version for key, version in self.others.items()}
+        for (table, family), partitions in self.partitions.items():
+            hashes = self.tables[table.name]
             matching = {p: hashes[p] for p in partitions if feeds(p, partition)}
             shared = {d: getattr(partition, d) for d in table.dimensions}
             # a result of one method depends on the same method's partitions only
@@ -197,24 +176,3 @@ class Lineage:
         if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")
         return changed
-
-    def unsettled(
-        self, table: str, partition: Partition, code_version: str | None, before: Provenance
-    ) -> list[str]:
-        """Return the inputs for which a partition stays out of date, however often it is written.
-
-        To be called for a partition that was written again from inputs of the same versions. An
-        input that was itself written since the earlier time is left out: it may only be newer.
-
-        Parameters
-        ----------
-        before : its footer before it was written again.
-        """
-        changed = self.changes(table, partition, code_version)
-        return [text for text in changed if not self._was_written_since(text, before)]
-
-    def _was_written_since(self, text: str, before: Provenance) -> bool:
-        key = InputKey.parse(text)
-        if key.kind != "table":  # a repetition of failed requests may coincide with another change
-            return bool(before.failed)
-        return any(footer.time > before.time for footer in self._files_of(key).values())

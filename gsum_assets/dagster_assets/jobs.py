@@ -1,0 +1,206 @@
+"""Jobs and schedules: a corpus brought up to date, retrained, forgotten, and daily upkeep."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import dagster as dg
+
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.folder import is_removed
+from gsum_assets.corpus.queries import may_have_questions
+from gsum_assets.dagster_assets.partitions import GSUM, corpora
+from gsum_assets.dagster_assets.record import drop_old_runs, fail_dead_runs, report_warehouse
+from gsum_assets.dagster_assets.run_resource import INDEX_JOB, HomeOfRun
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.refresh.forget import forget_corpus, forget_deleted
+from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.registry.declared import ORDERED, Declared
+from gsum_assets.registry.families import METHODS
+from gsum_resources.dagster_io.failure import explained
+
+RETRAIN, FORGET, UPKEEP = "retrain", "forget", "upkeep"
+SOURCES = tuple(dg.AssetKey(n) for n in ("source_documents", "source_queries", "source_graph"))
+
+
+def keys_of(steps: Iterable[Declared]) -> list[dg.AssetKey]:
+    """Return the assets of some steps."""
+    return [dg.AssetKey(d.path(name)) for d in steps for name in d.step.writes]
+
+
+def needed_steps(workspace: Workspace, corpus: str) -> list[Declared]:
+    """Return the steps that a corpus needs for the methods that it keeps up to date, in order.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
+    """
+    root = workspace.home.corpora
+    methods = frozenset(METHODS.wanted(root, corpus))
+    staleness = Staleness(workspace, corpus, methods)
+    has_questions = staleness.has_questions or may_have_questions(
+        root / corpus, load_settings(root / corpus)
+    )
+    return [
+        declared
+        for declared in ORDERED
+        if declared.is_needed(methods) and (has_questions or not declared.for_questions)
+    ]
+
+
+def index_request(workspace: Workspace, corpus: str, run_key: str | None = None) -> dg.RunRequest:
+    """Return the request of a run that brings a corpus up to date.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
+    """
+    keys = [*SOURCES, *keys_of(needed_steps(workspace, corpus))]
+    return dg.RunRequest(run_key, job_name=INDEX_JOB, partition_key=corpus, asset_selection=keys)
+
+
+def asset_jobs(executor: dg.ExecutorDefinition | None) -> list:
+    """Return the jobs over assets, each for one corpus."""
+    every = dg.AssetSelection.assets(*SOURCES, *keys_of(ORDERED))
+    trained = dg.AssetSelection.assets(*keys_of(d for d in ORDERED if d.step.trains))
+    return [
+        dg.define_asset_job(
+            INDEX_JOB,
+            every,
+            executor_def=executor,
+            description="Brings a corpus up to date: computes what is missing or out of date of "
+            "the methods that it keeps. Choose the partition, the corpus.",
+        ),
+        dg.define_asset_job(
+            RETRAIN,
+            trained | trained.downstream(),
+            config={"resources": {GSUM: {"config": {"retrain": ["all"]}}}},
+            executor_def=executor,
+            description="Trains the networks of a corpus again on its documents of today, which "
+            "new documents alone do not, and computes what depends on them.",
+        ),
+    ]
+
+
+@dg.op(out=dg.Out(dg.Nothing), required_resource_keys={GSUM})
+@explained()
+def remove_tables(context: dg.OpExecutionContext) -> None:
+    """Remove everything that was computed for the corpus of the run, whose folder is gone."""
+    home: HomeOfRun = context.resources.gsum
+    folder = home.workspace.home.corpora / context.partition_key
+    if not folder.parent.is_dir() or not is_removed(folder):
+        raise CorpusError(
+            f"corpus '{context.partition_key}': its folder {folder} exists, or the folder of all "
+            "corpora does not; delete the folder of the corpus first"
+        )
+    forget_corpus(home.workspace, context.partition_key)
+    context.instance.delete_dynamic_partition(corpora.name, context.partition_key)
+    context.log.info(f"forgot corpus '{context.partition_key}', whose folder is missing")
+
+
+@dg.job(
+    name=FORGET,
+    partitions_def=corpora,
+    executor_def=dg.in_process_executor,
+    description="Removes the tables and the partition of a corpus whose folder was deleted. The "
+    "sensor requests it after `[automation] forget_after_h` of gsum.toml.",
+)
+def forget_job() -> None:
+    """Forget a corpus."""
+    remove_tables()
+
+
+@dg.op(out=dg.Out(dg.Nothing), required_resource_keys={GSUM})
+@explained()
+def agree(context: dg.OpExecutionContext) -> None:
+    """Let Dagster's record and the state agree with the warehouse."""
+    home: HomeOfRun = context.resources.gsum
+    workspace = home.workspace
+    days = workspace.home.settings().automation.keep_runs_days
+    lines = [
+        fail_dead_runs(context.instance, workspace.store),
+        drop_old_runs(context.instance, time.time() - days * 86400.0),
+        report_warehouse(context.instance, workspace.store),
+        str(forget_deleted(workspace) or ""),
+    ]
+    for line in filter(None, lines):
+        context.log.info(line)
+
+
+@dg.job(
+    name=UPKEEP,
+    executor_def=dg.in_process_executor,
+    description="Fails runs whose process has ended, removes runs older than `[automation] "
+    "keep_runs_days`, reports tables that another instance of Dagster wrote, and removes replies "
+    "of models about deleted documents.",
+)
+def upkeep_job() -> None:
+    """Keep the record in order."""
+    agree()
+
+
+def schedules(workspace: Workspace) -> list[dg.ScheduleDefinition]:
+    """Return the schedules; they run unless switched off in the UI."""
+    settings = workspace.home.settings().automation
+
+    def at_night(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        for corpus in _corpora(context):
+            if _is_readable(workspace, corpus, context):
+                yield index_request(workspace, corpus)
+
+    def weekly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        for corpus in _corpora(context):
+            if not _is_readable(workspace, corpus, context):
+                continue
+            if steps := _retrained(needed_steps(workspace, corpus)):
+                keys = keys_of(steps)
+                yield dg.RunRequest(partition_key=corpus, asset_selection=keys)
+
+    def schedule(name: str, job: str, cron: str, request, meaning: str) -> dg.ScheduleDefinition:  # noqa: ANN001
+        return dg.ScheduleDefinition(
+            name,
+            job_name=job,
+            cron_schedule=cron,
+            execution_fn=request,
+            execution_timezone=settings.timezone,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description=f"{meaning} Set its time in gsum.toml, [automation].",
+        )
+
+    return [
+        schedule(
+            "nightly", INDEX_JOB, settings.nightly, at_night, "Brings every corpus up to date."
+        ),
+        schedule("weekly_training", RETRAIN, settings.retrain, weekly, "Trains networks again."),
+        dg.ScheduleDefinition(
+            "hourly_upkeep",
+            job_name=UPKEEP,
+            cron_schedule="50 * * * *",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+        ),
+    ]
+
+
+def _retrained(steps: Sequence[Declared]) -> list[Declared]:
+    """Return the steps that train, and those that depend on them."""
+    changed: set[str] = set()
+    chosen = []
+    for declared in steps:
+        if declared.step.trains or changed.intersection(declared.read_assets):
+            changed.update(declared.assets)
+            chosen.append(declared)
+    return chosen
+
+
+def _corpora(context: dg.ScheduleEvaluationContext) -> Sequence[str]:
+    return context.instance.get_dynamic_partitions(corpora.name or "")
+
+
+def _is_readable(workspace: Workspace, corpus: str, context: dg.ScheduleEvaluationContext) -> bool:
+    try:
+        METHODS.wanted(workspace.home.corpora, corpus)
+    except CorpusError as error:
+        context.log.warning(f"{corpus}: {error}")
+        return False
+    return True

@@ -1,0 +1,256 @@
+"""What Dagster's pages show of tables: descriptions, columns, kinds, links, rows and plots.
+
+Dagster keeps what it shows for ever, also after a document is deleted. So no text of a document,
+question or reply is shown, only its length, and no name of an entity.
+"""
+
+import base64
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.pipeline.result import Markdown, Picture
+from gsum_assets.pipeline.step import MODELS
+from gsum_assets.refresh.step import Refreshed, data_version
+from gsum_assets.registry.declared import Declared
+from gsum_resources.settings.schema import DagsterSettings
+from gsum_resources.store.catalogue import duckdb_type
+from gsum_resources.store.parquet_store import FILE_NAME, Partition, Provenance
+from gsum_resources.store.table import Column, Table
+
+_DIMENSIONS = {
+    "corpus": "the corpus, a folder under `corpora`",
+    "bucket": "share of the corpus's documents, by a stable hash of their ids",
+    "method": "the method that computed the row",
+}
+_VIEWS = {
+    "gor": "graphs?graph=records",
+    "lightpal": "graphs?graph=passages",
+    "graphrag": "graphs?graph=entities",
+    "jerr": "graphs?graph=jerr",
+}
+"""Views of the page of `gsum serve` by group of assets; of others, the state of the corpora."""
+_PREVIEW_ROWS = 5
+_PREVIEW_CHARACTERS = 240  # per cell; the UI shows tables of long texts in a separate window
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$>])")
+
+
+def of_asset(declared: Declared, table: Table, settings: DagsterSettings) -> dict[str, Any]:
+    """Return metadata, kinds and tags of an asset, as arguments of `dg.AssetSpec`."""
+    metadata = {**of_table(table), **_source_of(declared, settings)}
+    if settings.page_url:
+        view = _VIEWS.get(declared.group, "corpora")
+        metadata["gsum/page"] = dg.MetadataValue.url(f"{settings.page_url}/#/{view}")
+    step, read = declared.step, {*declared.step.reads}
+    tags = {"gsum/family": declared.group, "gsum/cost": "free"}
+    if step.pool == "llm" or read & {"language_model", "judge_model"}:
+        tags |= {"gsum/cost": "llm", "gsum/work": step.work}
+    elif read & {*MODELS}:
+        tags["gsum/cost"] = "embedding"
+    if step.trains:
+        tags["gsum/trained"] = "true"
+    return {"metadata": metadata, "tags": tags, "kinds": {"parquet", "duckdb", "python"}}
+
+
+def of_table(table: Table) -> dict[str, Any]:
+    """Return the metadata of a table: columns, name, query, file pattern."""
+    levels = "/".join(f"{name}=*" for name in table.dimensions)
+    qualified = f"gsum.{table.name}" if "." in table.name else f"gsum.main.{table.name}"
+    return {
+        "dagster/table_name": qualified,
+        "dagster/storage_kind": "duckdb",
+        "dagster/column_schema": column_schema(table),
+        "sql": dg.MetadataValue.md(_command(table, "…")),
+        "files": f"{table.name}/{levels}/{FILE_NAME}",
+    }
+
+
+def described(table: Table, purpose: str) -> str:
+    """Return `One row per …`, then the purpose of the table."""
+    return f"One row per {table.row}. {purpose}".strip()
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """Return the columns as in SQL: the partition dimensions first."""
+    dimensions = [
+        dg.TableColumn(
+            name,
+            "VARCHAR",
+            _DIMENSIONS[name],
+            dg.TableColumnConstraints(nullable=False, other=["partition"]),
+        )
+        for name in table.dimensions
+    ]
+    columns = [
+        dg.TableColumn(
+            column.name,
+            duckdb_type(column.type),
+            column.meaning,
+            dg.TableColumnConstraints(
+                nullable=column.nullable,
+                unique=table.key == (column.name,),
+                other=["key"] * (column.name in table.key) + ["measured"] * column.measured,
+            ),
+        )
+        for column in table.columns
+    ]
+    return dg.TableSchema([*dimensions, *columns])
+
+
+def _source_of(declared: Declared, settings: DagsterSettings) -> dict[str, Any]:
+    """Return metadata with file and line of the function that computes a step's tables."""
+    make = declared.step.make
+    while isinstance(make, partial):
+        make = make.func
+    if not inspect.isfunction(make):
+        return {}
+    code, label = make.__code__, f"{make.__module__}.{make.__qualname__}"
+    if settings.git_url:
+        root = Path(__file__).parents[2]
+        path = Path(code.co_filename).relative_to(root).as_posix()
+        link = f"{settings.git_url}/tree/{settings.git_branch}/{path}#L{code.co_firstlineno}"
+        reference: Any = dg.UrlCodeReference(url=link, label=label)
+    else:
+        reference = dg.LocalFileCodeReference(
+            file_path=code.co_filename, line_number=code.co_firstlineno, label=label
+        )
+    return {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference])}
+
+
+def of_result(
+    workspace: Workspace, context: dg.AssetExecutionContext, done: Refreshed, name: str
+) -> dg.MaterializeResult:
+    """Return the materialization of a table by a step, also where nothing was stale.
+
+    Then the version is that of before, and the page keeps the plots of the last time.
+    """
+    declared, store = done.declared, workspace.store
+    table, key = declared.table(name), dg.AssetKey(declared.path(name))
+    corpus = context.partition_key
+    files = [f for f in store.partitions(table, corpus) if f.method in (None, *declared.methods)]
+    footers = store.footers(table, files)
+    metadata: dict[str, Any] = {
+        "dagster/partition_row_count": sum(footer.rows for footer in footers.values()),
+        "dagster/size_bytes": sum(store.size(table, file) for file in files),
+        "written": _written(done),
+    }
+    if done.written:
+        metadata |= _as_metadata(done.shown.get(name, {}))
+        metadata |= _of_files(workspace, table, corpus, footers)
+        if name == declared.step.table:  # once, so that sums count nothing twice
+            metadata |= done.usage.metadata()
+    else:
+        metadata = {**_before(context, key), **metadata}
+    return dg.MaterializeResult(
+        asset_key=key, metadata=metadata, data_version=dg.DataVersion(data_version(footers))
+    )
+
+
+def _written(done: Refreshed) -> str:
+    """Return which files a step wrote: "2 of 8 buckets", "methods bm25, gor (of 3)"."""
+    n, m = len(done.written), len(done.needed)
+    if not m:
+        return "nothing: the corpus needs no row of this table"
+    if not n:
+        return "nothing: every file is up to date"
+    if done.written[0].method:
+        names = ", ".join(file.method or "" for file in done.written)
+        return f"methods {names}" + (f" (of {m})" if n < m else "")
+    return f"{n} of {m} buckets" if done.written[0].bucket else "all rows"
+
+
+def _before(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, Any]:
+    """Return the metadata that the page of a table shows, without what the models cost then."""
+    of_corpus = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[context.partition_key])
+    records = context.instance.fetch_materializations(of_corpus, limit=1).records
+    shown = records[0].asset_materialization if records else None
+    if shown is None:
+        return {}
+    return {
+        name: value
+        for name, value in shown.metadata.items()
+        if not name.startswith(("llm/", "embedding/"))
+    }
+
+
+def _of_files(
+    workspace: Workspace, table: Table, corpus: str, footers: Mapping[Partition, Provenance]
+) -> dict[str, Any]:
+    """Return a query, the folder and a preview of the files of a corpus, and what they lack."""
+    store = workspace.store
+    folder = f"{store.root}/{table.name}/corpus={corpus}"
+    shown: dict[str, Any] = {
+        "sql": dg.MetadataValue.md(_command(table, corpus)),
+        "folder": dg.MetadataValue.path(
+            folder if store.is_local else store.fs.unstrip_protocol(folder)
+        ),
+    }
+    if filled := [file for file, footer in footers.items() if footer.rows]:
+        shown["preview"] = dg.MetadataValue.md(_preview(table, store.head(table, filled[0])))
+    failed = sum(footer.failed for footer in footers.values())
+    filtered = sum(footer.filtered for footer in footers.values())
+    missing = {"failed_requests": failed, "filtered_requests": filtered}
+    return shown | {name: n for name, n in missing.items() if n}
+
+
+def _as_metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `shown` of a step as Dagster metadata."""
+    kinds = {Picture: lambda plot: picture(*plot), Markdown: dg.MetadataValue.md}
+    return {label: kinds.get(type(item), lambda same: same)(item) for label, item in shown.items()}
+
+
+def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
+    """Return a picture as Markdown with the image embedded, so that it needs no file."""
+    return dg.MetadataValue.md(f"![{alt}](data:image/png;base64,{base64.b64encode(png).decode()})")
+
+
+def _command(table: Table, corpus: str) -> str:
+    """Return a shell command, as Markdown, that shows the first rows of a corpus."""
+    query = f"select * from {table.name}\n where corpus = '{corpus}'\n limit {_PREVIEW_ROWS}"
+    return f'```shell\ngsum sql "{query}"\n```'
+
+
+def _preview(table: Table, rows: pa.Table) -> str:
+    """Return the first rows as a Markdown table, with the lengths of texts in place of texts."""
+    columns = [
+        column
+        for column in table.columns
+        if column.name in rows.column_names and not _is_unreadable(rows[column.name].type)
+    ]
+    names = [column.name for column in columns]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
+        cells = (_shown(column, row[column.name]) for column in columns)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _shown(column: Column, value: Any) -> str:
+    """Return a value as Markdown; of a text its length only."""
+    return length_of(value) if column.is_text and value is not None else _cell(value)
+
+
+def length_of(value: str | Sequence[str]) -> str:
+    """Return `1,204 characters` for a text, `3 values` for a list."""
+    unit = "character" if isinstance(value, str) else "value"
+    return f"{len(value):,} {unit}{'' if len(value) == 1 else 's'}"
+
+
+def _cell(value: object) -> str:
+    """Return a value as escaped Markdown: a label of a corpus may contain links and images."""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = " ".join(text[: 4 * _PREVIEW_CHARACTERS].split())  # not all of a long document
+    cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
+    return _MARKUP.sub(r"\\\1", cut).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _is_unreadable(kind: pa.DataType) -> bool:
+    """Return whether a type, such as a vector, is unreadable in a preview."""
+    return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

@@ -1,0 +1,152 @@
+"""Dagster's record of runs and materializations, where it does not agree with what is there."""
+
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import dagster as dg
+import psutil
+
+from gsum_assets.dagster_assets.partitions import COMMAND, PARTITION, corpora
+from gsum_assets.pipeline.finding import count
+from gsum_assets.refresh.step import data_version
+from gsum_assets.registry.declared import STEPS, Declared
+from gsum_resources.state.locks import locked_by
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+
+VERSION = "dagster/data_version"
+_UNDER_WAY = [
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_START_S = 180.0  # after this a run without a process counts as lost; as in `dagster.yaml`
+_AT_ONCE = 100  # runs that one upkeep removes of each page
+
+
+def dead_runs(instance: dg.DagsterInstance, store: ParquetStore) -> list[dg.DagsterRun]:
+    """Return the unfinished runs whose process has ended, as after `kill -9`.
+
+    Runs of `gsum run` hold the lock of their corpus. Of the others only those are judged whose
+    process the default launcher started on this machine; Dagster's monitoring judges the rest.
+    """
+    is_local = isinstance(instance.run_launcher, dg.DefaultRunLauncher)
+    dead = []
+    for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
+        if COMMAND in run.tags:
+            if locked_by(store, run.tags.get(PARTITION, "")) != run.tags[COMMAND]:
+                dead.append(run)
+        elif is_local and _lost_its_worker(instance, run):
+            dead.append(run)
+    return dead
+
+
+def this_process() -> str:
+    """Return what the tag `COMMAND` of a run in this process begins with."""
+    return f"{socket.gethostname()}:{os.getpid()}:"
+
+
+def fail_dead_runs(instance: dg.DagsterInstance, store: ParquetStore) -> str:
+    """Fail the runs whose process has ended, and free their pool slots; say how many."""
+    dead = dead_runs(instance, store)
+    for run in dead:
+        instance.report_run_failed(run, "the process of this run has ended")
+        if instance.event_log_storage.supports_global_concurrency_limits:
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    return f"failed {count(len(dead), 'run')} whose process has ended" if dead else ""
+
+
+def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Return whether the process that the daemon started for a run has ended."""
+    for record in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        data = record.get_dagster_event().engine_event_data
+        if pid := data.metadata.get("pid"):
+            try:
+                born = psutil.Process(int(str(pid.value))).create_time()
+            except psutil.Error:
+                return True
+            return born > record.timestamp  # another process got the number
+    (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
+    # not since its creation: it may have waited in the queue for long
+    return time.time() - record.update_timestamp.timestamp() > _START_S
+
+
+def drop_old_runs(instance: dg.DagsterInstance, before: float) -> str:
+    """Remove ended runs, with their events and logs, that were created before a time.
+
+    Parameters
+    ----------
+    before : Unix time.
+    """
+    old = dg.RunsFilter(statuses=_ENDED, created_before=datetime.fromtimestamp(before, UTC))
+    n = 0
+    while runs := instance.get_runs(old, limit=_AT_ONCE):
+        for run in runs:
+            instance.compute_log_manager.delete_logs(prefix=[run.run_id])
+            instance.delete_run(run.run_id)
+        n += len(runs)
+    return f"removed {count(n, 'run')} from Dagster's record" if n else ""
+
+
+def report_warehouse(instance: dg.DagsterInstance, store: ParquetStore) -> str:
+    """Report tables of the warehouse that Dagster does not know; say how many.
+
+    Another instance of Dagster wrote them, or the runs that did are no longer in its record.
+    """
+    known = set(instance.get_dynamic_partitions(corpora.name or ""))
+    n = 0
+    for declared in STEPS:
+        for name in declared.step.writes:
+            table, key = declared.table(name), dg.AssetKey(declared.path(name))
+            reported = instance.get_materialized_partitions(key)
+            stamped = store.stamped(table)
+            by_corpus: dict[str, dict[Partition, object]] = {}
+            for file, stamp in stamped.items():
+                if file.corpus in known - reported and file.method in (None, *declared.methods):
+                    by_corpus.setdefault(file.corpus, {})[file] = stamp
+            for corpus, files in by_corpus.items():
+                footers = store.footers(table, files)
+                instance.report_runless_asset_event(_event(key, corpus, footers))
+                n += 1
+    return f"reported {count(n, 'table')} of the warehouse to Dagster" if n else ""
+
+
+def _event(
+    key: dg.AssetKey, corpus: str, footers: Mapping[Partition, Provenance]
+) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        key,
+        partition=corpus,
+        description="Reported from the files in the warehouse.",
+        metadata={
+            "dagster/partition_row_count": sum(footer.rows for footer in footers.values()),
+            "written_at": max(footer.time for footer in footers.values()),
+        },
+        tags={VERSION: data_version(footers)},
+    )
+
+
+def take_over(instance: dg.DagsterInstance, store: ParquetStore) -> str:
+    """Clean Dagster's record of a home that an earlier version of gsum wrote, once.
+
+    Its assets had partitions by corpus and bucket, and by corpus and method. Their events go, and
+    the tables of the warehouse are reported anew.
+    """
+    if not instance.get_dynamic_partitions("buckets"):
+        return ""
+    instance.wipe_assets([*_recorded(instance, STEPS)])
+    for bucket in instance.get_dynamic_partitions("buckets"):
+        instance.delete_dynamic_partition("buckets", bucket)
+    report_warehouse(instance, store)
+    return "Dagster's record was moved to one partition a corpus, once; no table was computed again"
+
+
+def _recorded(instance: dg.DagsterInstance, steps: Iterable[Declared]) -> list[dg.AssetKey]:
+    """Return the assets of steps, and the sources, of which Dagster has an event."""
+    names = {asset for declared in steps for asset in declared.assets}
+    names |= {"source_documents", "source_queries", "source_graph", "corpus_settings"}
+    return [key for key in instance.get_asset_keys() if key.to_user_string() in names]

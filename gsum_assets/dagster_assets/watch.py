@@ -1,0 +1,137 @@
+"""The sensor over the corpora, which only looks: it requests a run of each corpus that changed."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.buckets import Buckets
+from gsum_assets.corpus.folder import is_removed, stamp_of
+from gsum_assets.dagster_assets.jobs import FORGET, UPKEEP, index_request
+from gsum_assets.dagster_assets.partitions import corpora
+from gsum_assets.dagster_assets.record import dead_runs
+from gsum_assets.dagster_assets.run_resource import INDEX_JOB
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.settings.paths import folders_in
+
+_AGAIN_S = 600.0  # until upkeep is requested again for a run that it did not end
+
+
+@dataclass
+class Seen:
+    """What the sensor saw of the folders, kept in its cursor.
+
+    Attributes
+    ----------
+    digests : of the files of each corpus when its last run was requested, and the number of runs
+        requested so far, which makes the key of a run.
+    missing : since when the folder of a corpus is missing, Unix time.
+    """
+
+    digests: dict[str, tuple[str, int]] = field(default_factory=dict)
+    missing: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_cursor(cls, cursor: str | None) -> "Seen":
+        """Return what a cursor says; one of an earlier version says nothing."""
+        values: Any = json.loads(cursor or "{}")
+        if not isinstance(values, dict) or values.keys() - {"digests", "missing"}:
+            return cls()
+        digests = {name: (digest, n) for name, (digest, n) in values.get("digests", {}).items()}
+        return cls(digests, values.get("missing", {}))
+
+
+def watch_corpora(workspace: Workspace, jobs: list) -> dg.SensorDefinition:
+    """Return the sensor over the folder of all corpora.
+
+    Parameters
+    ----------
+    jobs : the jobs that it may request.
+    """
+    home, automation = workspace.home, workspace.home.settings().automation
+
+    @dg.sensor(
+        name="watch_corpora",
+        jobs=[job for job in jobs if job.name in (INDEX_JOB, FORGET, UPKEEP)],
+        minimum_interval_seconds=automation.interval_s,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Looks at the folders: requests a run of the job {INDEX_JOB} for each corpus "
+        f"whose files changed, and {FORGET} for one whose folder is missing for long.",
+    )
+    def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        if not home.corpora.is_dir():  # perhaps not mounted
+            return dg.SkipReason(
+                f"folder {home.corpora} does not exist; create it, with a folder for each corpus"
+            )
+        known = frozenset(context.instance.get_dynamic_partitions(corpora.name or ""))
+        seen, now, notes = Seen.of_cursor(context.cursor), time.time(), list[str]()
+        runs = [
+            *_changed(workspace, seen, now, notes),
+            *_missing(workspace, seen, known, now, automation.forget_after_h * 3600.0, notes),
+        ]
+        if dead_runs(context.instance, workspace.store):
+            runs.append(dg.RunRequest(f"{UPKEEP}-{now // _AGAIN_S:.0f}", job_name=UPKEEP))
+        for note in notes:
+            context.log.warning(note)
+        new = sorted({run.partition_key for run in runs if run.partition_key} - known)
+        reason = "; ".join(notes) or f"nothing has changed in {home.corpora}"
+        return dg.SensorResult(
+            run_requests=runs,
+            dynamic_partitions_requests=[corpora.build_add_request(new)] if new else [],
+            cursor=json.dumps(vars(seen)),
+            skip_reason=None if runs else reason,
+        )
+
+    return watch
+
+
+def _changed(
+    workspace: Workspace, seen: Seen, now: float, notes: list[str]
+) -> Iterator[dg.RunRequest]:
+    """Yield a run for each corpus whose files differ from what was seen, by names and times."""
+    root = workspace.home.corpora
+    for corpus in folders_in(root):
+        stamp = stamp_of(root / corpus)
+        digest, n = seen.digests.get(corpus, ("", 0))
+        if stamp.digest == digest:
+            continue
+        if not stamp.is_quiet(now):
+            notes.append(f"{corpus}: its files are still being written")
+            continue
+        try:
+            Buckets(workspace.store).needed(corpus, root / corpus)
+            yield index_request(workspace, corpus, f"{corpus}-{stamp.digest}-{n + 1}")
+        except CorpusError as error:
+            notes.append(f"{corpus}: {error}")
+            continue
+        seen.digests[corpus] = stamp.digest, n + 1
+
+
+def _missing(
+    workspace: Workspace,
+    seen: Seen,
+    known: frozenset[str],
+    now: float,
+    grace_s: float,
+    notes: list[str],
+) -> Iterator[dg.RunRequest]:
+    """Yield a run that forgets each corpus whose folder is missing for longer than the grace."""
+    root = workspace.home.corpora
+    gone = {corpus for corpus in known - set(folders_in(root)) if is_removed(root / corpus)}
+    since: Mapping[str, float] = {corpus: seen.missing.get(corpus, now) for corpus in sorted(gone)}
+    seen.missing = dict(since)
+    for corpus, first in since.items():
+        seen.digests.pop(corpus, None)
+        left_h = (grace_s - (now - first)) / 3600
+        if left_h > 0:
+            notes.append(
+                f"{corpus}: its folder is missing; the corpus is forgotten in {left_h:.1f} hours "
+                "unless it comes back ([automation] forget_after_h)"
+            )
+        else:
+            key = f"{FORGET}-{corpus}-{first:.0f}"
+            yield dg.RunRequest(key, job_name=FORGET, partition_key=corpus)
