@@ -129,9 +129,7 @@ def refreshed_in(
     from gsum_assets.runner.run import (
         cancel_own_runs,
         forget_missing,
-        kept_methods,
         pipeline_for,
-        prepare,
         refresh,
     )
     from gsum_resources.dagster_io.instance import open_instance
@@ -156,23 +154,22 @@ def refreshed_in(
             with Shown() as console:
                 ending.message = again or named(corpora)
                 try:
-                    for line in prepare(pipeline, instance, corpus):
-                        console.say(line)
                     if asked.k:
                         folder = find_corpus(home.corpora, corpus)
-                        console.say(f"{corpus}: corpus.toml: {write_k(folder, asked.k)}")
+                        console.says(f"{corpus}: corpus.toml: {write_k(folder, asked.k)}")
                     if asked.forgotten:
-                        console.say(f"{corpus}: {drop_methods(workspace, corpus, asked.forgotten)}")
-                    if asked.methods and (line := kept_methods(workspace, corpus, asked.methods)):
-                        console.say(f"{corpus}: {line}")
+                        console.says(
+                            f"{corpus}: {drop_methods(workspace, corpus, asked.forgotten)}"
+                        )
                     if asked.retrain:
                         networks = require_networks(workspace, corpus, asked.retrain)
-                        console.say(f"{corpus}: networks to train again: {', '.join(networks)}")
+                        console.says(f"{corpus}: networks to train again: {', '.join(networks)}")
                     report = refresh(
                         pipeline,
                         instance,
                         corpus,
-                        events=console,
+                        asked.methods,
+                        console,
                         retrain=asked.retrain,
                         over_budget=asked.over_budget,
                     )
@@ -181,7 +178,7 @@ def refreshed_in(
                     failed = True
                     continue
                 console.done(corpus, report)
-                console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
+                console.says(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 refreshed.append(corpus)
         if forgotten := forget_deleted(workspace):

@@ -119,7 +119,7 @@ class Console:
 
     def followed(self, is_followed: bool) -> None:
         """Show who computes: a daemon, or this process."""
-        self.say(FOLLOWS if is_followed else STOPPED)
+        self.says(FOLLOWS if is_followed else STOPPED)
 
     def waits(self, what: str) -> None:
         """Show what must happen first in other processes."""
@@ -198,7 +198,7 @@ class Console:
                 "red",
             )
 
-    def say(self, line: str) -> None:
+    def says(self, line: str) -> None:
         """Print a line without markup."""
         self._screen.print(line, markup=False, soft_wrap=True)
 

@@ -8,7 +8,7 @@ import dagster as dg
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.corpus.queries import may_have_questions
-from gsum_assets.dagster_assets.partitions import GSUM, corpora
+from gsum_assets.dagster_assets.partitions import CORPORA, GSUM, corpora
 from gsum_assets.dagster_assets.record import drop_old_runs, fail_dead_runs, report_warehouse
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB, HomeOfRun
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
@@ -95,7 +95,7 @@ def remove_tables(context: dg.OpExecutionContext) -> None:
             "corpora does not; delete the folder of the corpus first"
         )
     forget_corpus(home.workspace, context.partition_key)
-    context.instance.delete_dynamic_partition(corpora.name, context.partition_key)
+    context.instance.delete_dynamic_partition(CORPORA, context.partition_key)
     context.log.info(f"forgot corpus '{context.partition_key}', whose folder is missing")
 
 
@@ -194,7 +194,7 @@ def _retrained(steps: Sequence[Declared]) -> list[Declared]:
 
 
 def _corpora(context: dg.ScheduleEvaluationContext) -> Sequence[str]:
-    return context.instance.get_dynamic_partitions(corpora.name or "")
+    return context.instance.get_dynamic_partitions(CORPORA)
 
 
 def _is_readable(workspace: Workspace, corpus: str, context: dg.ScheduleEvaluationContext) -> bool:

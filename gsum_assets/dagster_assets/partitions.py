@@ -2,7 +2,8 @@
 
 import dagster as dg
 
-corpora = dg.DynamicPartitionsDefinition(name="corpora")
+CORPORA = "corpora"
+corpora = dg.DynamicPartitionsDefinition(name=CORPORA)
 """One partition for each folder under `corpora/`; the sensor or the command line adds it."""
 
 PARTITION = "dagster/partition"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import dagster as dg
 import psutil
 
-from gsum_assets.dagster_assets.partitions import COMMAND, PARTITION, corpora
+from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, PARTITION
 from gsum_assets.pipeline.finding import count
 from gsum_assets.refresh.step import data_version
 from gsum_assets.registry.declared import STEPS, Declared
@@ -97,7 +97,7 @@ def report_warehouse(instance: dg.DagsterInstance, store: ParquetStore) -> str:
 
     Another instance of Dagster wrote them, or the runs that did are no longer in its record.
     """
-    known = set(instance.get_dynamic_partitions(corpora.name or ""))
+    known = set(instance.get_dynamic_partitions(CORPORA))
     n = 0
     for declared in STEPS:
         for name in declared.step.writes:

@@ -12,7 +12,7 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.dagster_assets.jobs import FORGET, UPKEEP, index_request
-from gsum_assets.dagster_assets.partitions import corpora
+from gsum_assets.dagster_assets.partitions import CORPORA, corpora
 from gsum_assets.dagster_assets.record import dead_runs
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -67,7 +67,7 @@ def watch_corpora(workspace: Workspace, jobs: list) -> dg.SensorDefinition:
             return dg.SkipReason(
                 f"folder {home.corpora} does not exist; create it, with a folder for each corpus"
             )
-        known = frozenset(context.instance.get_dynamic_partitions(corpora.name or ""))
+        known = frozenset(context.instance.get_dynamic_partitions(CORPORA))
         seen, now, notes = Seen.of_cursor(context.cursor), time.time(), list[str]()
         runs = [
             *_changed(workspace, seen, now, notes),

@@ -1,6 +1,6 @@
 """What a step may read: tables, models and settings, with a record of what it did read."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -111,7 +111,7 @@ class StepReader:
         # a table that several families share has partitions of each
         family = declared.path(name)[0] if "method" in table.dimensions else None
 
-        def note(hashes: dict[Partition, str]) -> None:
+        def note(hashes: Mapping[Partition, str]) -> None:
             if name not in declared.step.untracked:
                 self.reads.table(table, hashes, family)
 

@@ -1,5 +1,6 @@
 """What a run of a corpus has done, read from its events while it works, and at the end."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +17,9 @@ class RefreshError(ValueError):
 
 class Events(Protocol):
     """Receives what happens while a corpus is refreshed."""
+
+    def says(self, line: str) -> None:
+        """Report a line about the corpus, such as a change of its settings."""
 
     def waits(self, what: str) -> None:
         """Report what must happen first, in other processes."""
@@ -35,6 +39,8 @@ class Events(Protocol):
 
 class NoEvents:
     """Receives nothing."""
+
+    def says(self, line: str) -> None: ...
 
     def waits(self, what: str) -> None: ...
 
@@ -124,7 +130,7 @@ class Reader:
         if key is None:
             return
         if event is None:
-            if entry.level >= _WARNING and key in self._steps:
+            if entry.level == logging.WARNING and key in self._steps:
                 self._steps[key].warnings.append(entry.user_message)
         elif event.event_type == dg.DagsterEventType.STEP_START:
             self._start(key, entry.timestamp)
@@ -158,7 +164,6 @@ class Reader:
             self.events.waits(f"other runs, which fill the pool '{pool.value}' of {step.name}")
 
 
-_WARNING = 30
 _MODEL_ERRORS = (
     "ModelUnavailableError",
     "JudgeUnavailableError",

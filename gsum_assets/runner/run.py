@@ -17,7 +17,7 @@ from gsum_assets.corpus.edit import keep_methods
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
-from gsum_assets.dagster_assets.partitions import GSUM, corpora
+from gsum_assets.dagster_assets.partitions import CORPORA, GSUM
 from gsum_assets.dagster_assets.record import COMMAND, fail_dead_runs, take_over, this_process
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
@@ -119,10 +119,15 @@ def refresh(
         If something is stale and a model is unavailable: a key is missing or refused, or a server
         does not answer; or if runs have to be started by a daemon, and none is alive.
     """
-    prepare(pipeline, instance, corpus)
-    if methods:
-        kept_methods(pipeline.workspace, corpus, methods)
-    work = _Refresh(pipeline, instance, corpus, events or NoEvents(), tuple(retrain), check_models)
+    events = events or NoEvents()
+    lines = [
+        move_requests(pipeline.workspace, corpus),
+        take_over(instance, pipeline.store),
+        kept_methods(pipeline.workspace, corpus, methods) if methods else "",
+    ]
+    for line in filter(None, lines):
+        events.says(f"{corpus}: {line}")
+    work = _Refresh(pipeline, instance, corpus, events, tuple(retrain), check_models)
     with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():
         report = work.refresh()
     if report.steps:  # otherwise nothing was appended
@@ -130,15 +135,6 @@ def refresh(
         if not pipeline.store.is_local and pipeline.is_presented:
             complete_catalogue(pipeline.workspace)
     return report
-
-
-def prepare(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> list[str]:
-    """Take over a home of an earlier version, once; return a line for each change."""
-    moved = move_requests(pipeline.workspace, corpus)
-    return [
-        *([f"{corpus}: {moved}"] if moved else []),
-        *filter(None, [take_over(instance, pipeline.store)]),
-    ]
 
 
 def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> str:
@@ -275,9 +271,9 @@ class _Refresh:
     def _register(self) -> None:
         """Add the corpus as a partition, and forget corpora whose folder is missing for long."""
         forget_missing(self.pipeline, self.instance)
-        if not self.instance.has_dynamic_partition(corpora.name or "", self.corpus):
+        if not self.instance.has_dynamic_partition(CORPORA, self.corpus):
             with suppress(IntegrityError):  # another process has added it in this moment
-                self.instance.add_dynamic_partitions(corpora.name or "", [self.corpus])
+                self.instance.add_dynamic_partitions(CORPORA, [self.corpus])
 
     def _note_left(self, report: RunReport, due: Sequence[Declared]) -> None:
         """Note which rows are missing, and which steps are stale at the end."""
@@ -322,7 +318,7 @@ def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str
     grace_s = pipeline.home.settings().automation.forget_after_h * 3600.0
     missing = MissingCorpora(pipeline.store)
     present = set(folders_in(root))
-    known = set(instance.get_dynamic_partitions(corpora.name or ""))
+    known = set(instance.get_dynamic_partitions(CORPORA))
     gone = {corpus for corpus in known - present if is_removed(root / corpus)}
     if not present and not root.is_dir():  # perhaps not mounted
         gone = set()
@@ -340,7 +336,7 @@ def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str
             continue
         with locked(pipeline.store, corpus, str(uuid.uuid4())):
             forget_corpus(pipeline.workspace, corpus)
-        instance.delete_dynamic_partition(corpora.name or "", corpus)
+        instance.delete_dynamic_partition(CORPORA, corpus)
         missing.clear([corpus])
         lines.append(f"{corpus}: forgotten, since its folder is missing")
     return lines
