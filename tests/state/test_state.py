@@ -21,7 +21,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import load_settings
 from gsum_resources.state.database import (
     CALLS,
-    LEASES,
+    LOCKS,
     REPLIES,
     State,
     StateAwayError,
@@ -99,9 +99,9 @@ def test_lost_connection_is_found_behind_other_errors() -> None:
 
 def test_database_of_an_older_gsum_gets_the_new_tables(database: str) -> None:
     with State(database).writing() as connection:
-        LEASES.drop(connection)
+        LOCKS.drop(connection)
     with State(database).reading() as connection:
-        assert connection.execute(sa.select(LEASES)).all() == []
+        assert connection.execute(sa.select(LOCKS)).all() == []
 
 
 def test_transaction_is_atomic(database: str) -> None:
