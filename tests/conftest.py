@@ -4,7 +4,7 @@ import gc
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -15,10 +15,12 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import Engine, event
 
+from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
-from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.dagster_assets import build
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import Pipeline, pipeline_for, refresh
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import LanguageModel, PassageScorer
@@ -77,7 +79,7 @@ class House:
     """One home, its models, and what a user does with it."""
 
     presented: ClassVar[bool] = True
-    """Whether runs add checks, plots, metadata and the catalogue."""
+    """Whether runs add what no table shows: checks, plots, the catalogue, Dagster's database."""
 
     home: Home
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
@@ -85,6 +87,7 @@ class House:
     scorer: PassageScorer = field(default_factory=UnigramScorer)
     judge: LanguageModel | None = None
     _kept: tuple[tuple, Pipeline] | None = field(default=None, repr=False, compare=False)
+    _in_memory: dg.DagsterInstance | None = field(default=None, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -93,6 +96,10 @@ class House:
     @property
     def store(self) -> ParquetStore:
         return self.home.open_store()
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.pipeline().workspace
 
     def pipeline(self) -> Pipeline:
         """Kept as long as the models are the same, with Dagster's plans, as a daemon keeps it."""
@@ -109,7 +116,10 @@ class House:
             self._kept = those, keep_plans(pipeline_for(self.home, models, self.presented))
         return self._kept[1]
 
-    def instance(self) -> dg.DagsterInstance:
+    def instance(self) -> AbstractContextManager[dg.DagsterInstance]:
+        if not self.presented:  # in memory, kept as long as this object
+            self._in_memory = self._in_memory or dg.DagsterInstance.ephemeral()
+            return nullcontext(self._in_memory)
         keep_no_step_logs(self.home)
         return dg.DagsterInstance.from_config(str(self.home.dagster))
 
@@ -151,15 +161,17 @@ def keep_no_step_logs(home: Home) -> None:
 
 @contextmanager
 def tables_only() -> Iterator[None]:
-    """Let runs of houses write no plots, checks and catalogue while the context lasts."""
+    """Let runs of houses write tables and nothing else while the context lasts."""
     with without_records(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(House, "presented", False)
+        patch.setattr(build, "check_specs", lambda _: [])
+        patch.setattr(build, "check_results", lambda *_: [])
         yield
 
 
 @pytest.fixture(scope="module")
 def only_tables() -> Iterator[None]:
-    """For modules that check only tables: runs write no plots, checks and catalogue."""
+    """For modules that read only tables: runs write nothing else."""
     with tables_only():
         yield
 
@@ -203,11 +215,6 @@ def furnish(house: House) -> None:
     )
 
 
-def materialized_by(report: RunReport) -> list[str]:
-    """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
-    return sorted(
-        f"{asset}[{partition.bucket or partition.method or ''}]"
-        for written in report.results
-        for asset in written.assets
-        for partition in written.partitions
-    )
+def written_by(report: RunReport) -> dict[str, str]:
+    """What each table was written for, `{"chunks": "2 of 8 buckets"}`."""
+    return {asset: what for step in report.steps for asset, what in step.written.items()}

@@ -9,9 +9,10 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from dagster._core.execution.context.data_version_cache import DataVersionCache
+from dagster._core.storage.event_log import SqliteEventLogStorage
 
-from gsum_assets.definitions import Pipeline
-from gsum_resources.dagster_io.event_log import EventLog
+from gsum_assets.dagster_assets.run_resource import INDEX_JOB
+from gsum_assets.runner.run import Pipeline
 from gsum_resources.store import parquet_store
 
 _UNREAD = frozenset(
@@ -32,19 +33,20 @@ def without_records() -> Iterator[None]:
     Dagster gives to the inputs of a step (gsum reads its own, from the files), and the events on
     inputs and outputs (what a step materialized is recorded). Files are read without threads.
     """
-    index, store_event = _empty.get_job_index(), EventLog.store_event
+    index = _empty.get_job_index()
+    store_event = SqliteEventLogStorage.store_event
 
     def no_versions(self: DataVersionCache, keys: Sequence[dg.AssetKey]) -> None:
         self.input_asset_version_info.update(dict.fromkeys(keys))
 
-    def store_if_read(self: EventLog, event: dg.EventLogEntry) -> None:
+    def store_if_read(self: SqliteEventLogStorage, event: dg.EventLogEntry) -> None:
         if event.dagster_event is None or event.dagster_event.event_type not in _UNREAD:
             store_event(self, event)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dg.JobDefinition, "get_job_index", lambda _: index)
         patch.setattr(DataVersionCache, "_fetch_input_asset_version_info", no_versions)
-        patch.setattr(EventLog, "store_event", store_if_read)
+        patch.setattr(SqliteEventLogStorage, "store_event", store_if_read)
         patch.setattr(parquet_store, "ThreadPoolExecutor", _OneByOne)
         yield
 
@@ -69,7 +71,7 @@ class _OneByOne:
 
 def keep_plans(pipeline: Pipeline) -> Pipeline:
     """Let Dagster plan the same choice of assets once, and not for every run."""
-    job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+    job = pipeline.definitions.resolve_job_def(INDEX_JOB)
     plan = type(job).as_ephemeral_job
 
     @cache
