@@ -92,7 +92,7 @@ def init(folder: Path, corpus: str | None) -> None:
     Existing settings and the documents are not changed.
     """
     from gsum_assets.corpus.init import init_corpus
-    from gsum_assets.definitions import SETTINGS_TABLES
+    from gsum_assets.registry.families import SETTINGS_TABLES
     from gsum_resources.dagster_io.instance import write_settings
 
     home = Home.from_environment()

@@ -2,10 +2,15 @@
 
 from importlib import import_module
 
+from pydantic import BaseModel
+
 from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation import prompts as answers
 from gsum_assets.evaluation import question_prompts as questions
+from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges import prompts as judges
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
@@ -19,6 +24,14 @@ FAMILIES: tuple[Family, ...] = tuple(import_module(f"{name}.family").FAMILY for 
 
 METHODS = Methods(FAMILIES, without_questions=(DEFAULT_METHOD,))
 """All methods by name."""
+
+SETTINGS_TABLES: dict[str, type[BaseModel]] = {
+    "scores": ScoreSettings,
+    "judges": JudgesSettings,
+    "questions": QuestionsSettings,
+    **{family.name: family.settings for family in FAMILIES if family.settings},
+}
+"""The tables of `corpus.toml` that evaluation and methods read, by name."""
 
 PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
