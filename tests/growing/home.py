@@ -7,30 +7,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import dagster as dg
 
-from gsum_assets.automation.corpora import forget_tables
-from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.corpus import observe
+from gsum_assets.forgetting.deletions import Deletions
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.forget import forget_corpus
+from gsum_assets.refresh.inputs import Run
+from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.refresh.step import refresh_step
+from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.answerability import PACKAGED
-from gsum_assets.runner.run import refresh
+from gsum_assets.runner.run import Pipeline, pipeline_for, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import CompletionError, OnReply, Reply, Request
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.schema import Settings
+from gsum_resources.settings.schema import SETTINGS_FILE, Settings
 from gsum_resources.state import database as state
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 from tests.conftest import keep_no_step_logs
 from tests.fast_runs import keep_plans
-from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
 
@@ -71,7 +73,7 @@ class Faltering(ExtractiveModel):
 
 
 class MisfitError(AssertionError):
-    """The home differs from a rebuild."""
+    """The home differs from a rebuild, or is not up to date after a run."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,10 @@ class HomeFolder:
         return pipeline
 
     def wipe(self) -> None:
-        """Leave nothing."""
+        """Leave nothing but settings, by which deleted corpora are forgotten at once."""
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)
+        (self.root / SETTINGS_FILE).write_text("[automation]\nforget_after_h = 0\n")
 
     @contextmanager
     def instance(self) -> Iterator[dg.DagsterInstance]:
@@ -126,81 +129,57 @@ class HomeFolder:
             yield instance
 
 
-def materialize_due(pipeline: Pipeline, corpus: str, together: bool = True) -> int:
-    """Bring a corpus up to date without Dagster; how many calls of assets it took.
-
-    Parameters
-    ----------
-    together : buckets that are due at once are materialized in one call.
-    """
-    observe_folder(pipeline, corpus)
-    workshop = Workshop(pipeline)
-    n_calls = 0
-    for asset in workshop.assets():
-        snapshot = _snapshot(pipeline)
-        due = sorted(
-            {
-                partition
-                for key in asset.keys
-                for partition in workshop.nodes[key].partitions(corpus)
-                if snapshot.is_due(key, partition)
-            }
-        )
-        if due and due[0].bucket and together:
-            workshop.materialize(asset, due)
-            n_calls += 1
-        else:
-            for partition in due:
-                workshop.materialize(asset, [partition])
-                n_calls += 1
-    return n_calls
+def staleness_of(pipeline: Pipeline, corpus: str) -> Staleness:
+    """Return what is stale now for the methods that a corpus keeps."""
+    methods = frozenset(METHODS.wanted(pipeline.home.corpora, corpus))
+    return Staleness(pipeline.workspace, corpus, methods)
 
 
-def _snapshot(pipeline: Pipeline) -> Snapshot:
-    """Return a snapshot in which every failure is due again."""
-    snapshot = pipeline.new_snapshot(None)  # type: ignore[arg-type]
-    snapshot.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
-    return snapshot
+def refresh_steps(pipeline: Pipeline, corpus: str) -> int:
+    """Bring a corpus up to date without Dagster; return the number of written files."""
+    workspace, n = pipeline.workspace, 0
+    Deletions(pipeline.store).observe(corpus)
+    observe.sources(pipeline.store, pipeline.home.corpora, corpus)
+    for declared in staleness_of(pipeline, corpus).due():
+        methods = METHODS.wanted(pipeline.home.corpora, corpus)
+        done = refresh_step(workspace, declared, corpus, methods, Run())
+        done.raise_failed()
+        n += len(done.written)
+    return n
 
 
-def due_assets(pipeline: Pipeline, corpus: str) -> list[str]:
-    """Every asset partition that is not current, with what changed."""
-    snapshot = _snapshot(pipeline)
+def due_steps(pipeline: Pipeline, corpus: str) -> list[str]:
+    """Return every step that is due, with its stale files."""
+    staleness = staleness_of(pipeline, corpus)
     return [
-        f"{key.to_user_string()} {partition.path}: {snapshot.changes(key, partition) or 'missing'}"
-        for key, node in snapshot.nodes.items()
-        for partition in node.partitions(corpus)
-        if snapshot.is_due(key, partition)
+        f"{declared.name}: {[file.path for file in staleness.stale(declared)]}"
+        for declared in staleness.due()
     ]
 
 
-def refresh_once(
-    target: HomeFolder, chosen: Chosen, corpus: str, methods: Sequence[str] = ()
-) -> int:
-    """Refresh as `gsum run` does, and return the number of runs."""
+def refresh_once(target: HomeFolder, chosen: Chosen, corpus: str) -> None:
+    """Refresh as `gsum run` does.
+
+    Raises
+    ------
+    MisfitError
+        If something is left to do.
+    """
     with target.instance() as instance:
-        report = refresh(target.pipeline(chosen), instance, corpus, methods)
+        report = refresh(target.pipeline(chosen), instance, corpus)
+        again = refresh(target.pipeline(chosen), instance, corpus)
     if not report.is_complete:
-        raise MisfitError("; ".join([*report.errors, *report.gaps, *report.not_materialized]))
-    return len(report.results)
+        raise MisfitError("; ".join([*report.errors, *report.gaps, *report.missing]))
+    if again.steps:
+        raise MisfitError(f"something was due after a run: {again.steps}")
 
 
 def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) -> None:
-    """Empty `target` and rebuild the requested tables of a corpus of `grown` there."""
+    """Empty `target` and build the tables of a corpus of `grown` there."""
     target.wipe()
     shutil.copytree(grown.home.corpora / corpus, target.home.corpora / corpus)
     copy_given(target, grown, corpus)
-    pipeline, requested = target.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
-    pipeline.requests.add(corpus, requested or ())
-    observe_folder(pipeline, corpus)
-    workshop = Workshop(pipeline)
-    for asset in workshop.assets():
-        node = workshop.nodes[min(asset.keys)]
-        snapshot = _snapshot(pipeline)  # once `queries` exists, results are due
-        wanted = [p for p in node.partitions(corpus) if snapshot.is_wanted(node.key, p)]
-        if wanted and table_of(node.key.path).name not in GIVEN:
-            for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
-                workshop.materialize(asset, partitions)
+    refresh_steps(target.pipeline(chosen), corpus)
 
 
 def copy_given(target: HomeFolder, grown: HomeFolder, corpus: str) -> None:
@@ -249,5 +228,4 @@ def tables_that_mention(target: HomeFolder, corpus: str, ids: Sequence[str]) -> 
 
 def forget(target: HomeFolder, chosen: Chosen, corpus: str) -> None:
     """Forget a corpus whose folder is deleted."""
-    pipeline = target.pipeline(chosen)
-    forget_tables(pipeline.warehouse, pipeline.requests, corpus)
+    forget_corpus(target.pipeline(chosen).workspace, corpus)

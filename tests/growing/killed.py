@@ -1,7 +1,7 @@
 """A child process that kills itself in the midst of its work, at a step that is given by number.
 
-A step is any change of state: a file written, renamed
-or removed, a transaction, an event of Dagster's log, a call of a model.
+A step is any change of state: a file written, renamed or removed, a transaction (an event of
+Dagster's log is one), a call of a model.
 """
 
 import os
@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlalchemy.engine.default import DefaultDialect
 
-from gsum_resources.dagster_io.event_log import EventLog
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.growing.home import Faltering
 from tests.models import HashEmbedder
@@ -24,7 +23,6 @@ _STEPS = (
     (os, "replace"),
     (os, "rename"),
     (os, "unlink"),
-    (EventLog, "store_event"),
     (DefaultDialect, "do_commit"),
     (HashEmbedder, "embed"),
     (Faltering, "complete"),

@@ -10,13 +10,15 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.methods import drop_methods
 from tests.growing.choices import FAMILIES, MODELS, QUESTIONS, SETTINGS, SMALL, Tables
-from tests.growing.daemon import Daemon
+from tests.growing.daemon import Daemon, execute, scheduled
 from tests.growing.folders import IDS, KINDS, Entry, Folder
 from tests.growing.home import (
     GIVEN,
@@ -24,11 +26,11 @@ from tests.growing.home import (
     HomeFolder,
     MisfitError,
     contents,
-    due_assets,
+    due_steps,
     forget,
-    materialize_due,
     rebuild,
     refresh_once,
+    refresh_steps,
     tables_that_mention,
 )
 from tests.growing.killed import killed_at
@@ -37,7 +39,7 @@ from tests.tales import tale
 CORPORA = ("left", "right")
 BY_HAND = ("", "by hand", "by hand", "by hand, apart")
 WAYS = (*BY_HAND * 3, "gsum run", "daemon")
-"""How to re-index after a change; "" leaves that to a later one."""
+"""How to re-index after a change: "" leaves that to later, "apart" takes each bucket alone."""
 
 METHODS = tuple(method for methods in FAMILIES.values() for method in methods)
 corpora = st.sampled_from(CORPORA)
@@ -88,11 +90,9 @@ class Growing(RuleBasedStateMachine):
         self.folders = {name: Folder(self.grown.home.corpora / name) for name in CORPORA}
         self.tables: dict[str, Tables] = {}
         self.chosen = Chosen()
-        self.requested: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.deleted: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.daemon = Daemon()
         self.registered: set[str] = set()
-        self.faltered = False
         self.changed = 0
 
     @classmethod
@@ -119,18 +119,16 @@ class Growing(RuleBasedStateMachine):
     def begin(self, left: str, right: str, questions: list, borders: str = "content") -> None:
         self._count("begin", left=left, right=right, borders=borders)
         for name, method in zip(CORPORA, (left, right), strict=True):
-            self._furnish(name, questions)
+            self._furnish(name, questions, method)
             if borders != "content":
                 self.tables[name]["chunking"]["borders"] = borders
                 self.folders[name].settings(self.tables[name])
-            self._ask(name, method)
 
     @change(name=corpora, entry=entries, text=texts)
     def add(self, name: str, entry: Entry, text: str) -> None:
         self._count("add", corpus=name, entry=entry, text=text)
         if not self.folders[name].texts:
-            self._furnish(name, QUESTIONS[0])
-            self._ask(name, "bm25")
+            self._furnish(name, QUESTIONS[0], "bm25")
         self.folders[name].put(entry, text)
 
     @change(name=corpora, index=indices, text=texts)
@@ -196,7 +194,6 @@ class Growing(RuleBasedStateMachine):
             self._count("drop", corpus=name)
             self.folders[name].drop()
             self.deleted[name].clear()
-            self.requested[name].clear()
 
     @change(name=corpora, setting=st.sampled_from(SETTINGS))
     def change_a_setting(self, name: str, setting: tuple) -> None:
@@ -224,11 +221,20 @@ class Growing(RuleBasedStateMachine):
         self._count("models", chosen=self.chosen)
 
     @change(name=corpora, family=st.sampled_from(sorted(FAMILIES)), index=indices)
-    def request_one_more(self, name: str, family: str, index: int) -> None:
+    def keep_one_more(self, name: str, family: str, index: int) -> None:
         if self.folders[name].texts:
             method = FAMILIES[family][index % len(FAMILIES[family])]
-            self._count("ask", corpus=name, method=method)
-            self._ask(name, method)
+            self._count("keep", corpus=name, method=method)
+            self._keep(name, method)
+
+    @change(name=corpora, index=indices)
+    def drop_a_method(self, name: str, index: int) -> None:
+        kept = self._kept(name) if self.folders[name].texts else []
+        if len(kept) > 1:
+            method = kept[index % len(kept)]
+            self._count("drop method", corpus=name, method=method)
+            drop_methods(self.grown.pipeline(self.chosen).workspace, name, [method])
+            self._set_methods(name, [m for m in kept if m != method])
 
     @change(
         name=corpora,
@@ -247,7 +253,6 @@ class Growing(RuleBasedStateMachine):
             died = killed_at(number, is_done, lambda: self._bring_up_to_date(name, way))
             outcome = "kill" if died else "kill too late"
             self._count(outcome, corpus=name, entry=entry, text=text, number=number, way=way)
-            self.faltered = True
 
     @change(name=corpora, index=indices, text=texts, word=st.sampled_from(("Tarnholt", "Marit")))
     def use_failing_model(self, name: str, index: int, text: str, word: str) -> None:
@@ -258,12 +263,11 @@ class Growing(RuleBasedStateMachine):
             model: Any = pipeline.models.overrides["language_model"]
             model.refuses = word
             try:
-                materialize_due(pipeline, name)
+                refresh_steps(pipeline, name)
             except Exception as problem:
                 note(f"while a model refused {word}: {problem}")
             finally:
                 model.refuses = ""
-            self.faltered = True
 
     def teardown(self) -> None:
         if self.changed and sys.exc_info()[0] is None:
@@ -275,12 +279,10 @@ class Growing(RuleBasedStateMachine):
         for name in CORPORA:
             if not self.folders[name].texts and (way in BY_HAND or name not in self.registered):
                 forget(self.grown, self.chosen, name)
-        if way not in BY_HAND:  # which forgets by itself what it knows of
+        if way not in BY_HAND:  # these forget by themselves what they know of
             self.registered = {name for name in CORPORA if self.folders[name].texts}
         if way == "daemon":
-            with self.grown.instance() as instance:
-                again, self.faltered = self.faltered, False
-                self.daemon.work(self.grown.pipeline(self.chosen), instance, again)
+            self._let_daemon_work()
         for name in CORPORA:
             if self.folders[name].texts:
                 if way != "daemon":
@@ -292,24 +294,34 @@ class Growing(RuleBasedStateMachine):
         self.report(f"re-index {way}: {time.monotonic() - began:.1f} s")
         self.changed = 0
 
+    def _let_daemon_work(self) -> None:
+        """Tick, and then do what the schedule does at night: models have changed unseen."""
+        pipeline = self.grown.pipeline(self.chosen)
+        with self.grown.instance() as instance:
+            runs = self.daemon.work(pipeline, instance)
+            if any(due_steps(pipeline, n) for n in CORPORA if self.folders[n].texts):
+                requests = scheduled(pipeline, instance, "nightly")
+                runs += [execute(pipeline, instance, request) for request in requests]
+            if failed := [run.run_id for run in runs if not run.success]:
+                raise MisfitError(f"runs of the daemon failed: {failed}")
+            if again := self.daemon.work(pipeline, instance):
+                raise MisfitError(f"{len(again)} runs were requested although nothing has changed")
+
     def _bring_up_to_date(self, name: str, way: str) -> None:
         if way == "gsum run":
             refresh_once(self.grown, self.chosen, name)
-        else:
-            materialize_due(self.grown.pipeline(self.chosen), name, way == "by hand")
+            return
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "by hand, apart":
+                patch.setenv("GSUM_AUTOMATION_BUCKETS_PER_RUN", "1")
+            refresh_steps(self.grown.pipeline(self.chosen), name)
 
     def _compare(self, name: str) -> None:
-        if due := due_assets(self.grown.pipeline(self.chosen), name):
-            raise MisfitError(f"{name} is not settled: {due}")
+        if due := due_steps(self.grown.pipeline(self.chosen), name):
+            raise MisfitError(f"{name}: something is due after a run: {due}")
         now = contents(self.grown, name)
         given = tuple(now[table] for table in GIVEN)
-        state = (
-            name,
-            self.chosen,
-            given,
-            frozenset(self.requested[name]),
-            self.folders[name].state(),
-        )
+        state = name, self.chosen, given, self.folders[name].state()
         if state not in self._known:
             rebuild(self.rebuilt, self.grown, self.chosen, name)
             self._known[state] = contents(self.rebuilt, name)
@@ -336,13 +348,20 @@ class Growing(RuleBasedStateMachine):
         self.deleted[name].add(entry.document_id)
         return self.folders[name].remove(entry)
 
-    def _ask(self, name: str, method: str) -> None:
-        self.requested[name].add(method)
-        self.grown.pipeline(self.chosen).requests.add(name, [method])
+    def _kept(self, name: str) -> list[str]:
+        return self.tables[name][""]["methods"]
 
-    def _furnish(self, name: str, questions: list) -> None:
-        """A new corpus of three documents."""
-        self.tables[name] = {table: dict(values) for table, values in SMALL.items()}
+    def _keep(self, name: str, method: str) -> None:
+        self._set_methods(name, sorted({*self._kept(name), method}))
+
+    def _set_methods(self, name: str, methods: list[str]) -> None:
+        self.tables[name][""]["methods"] = methods
+        self.folders[name].settings(self.tables[name])
+
+    def _furnish(self, name: str, questions: list, method: str) -> None:
+        """A new corpus of three documents that keeps one method."""
+        own = {table: dict(values) for table, values in SMALL.items()}
+        self.tables[name] = {"": {"methods": [method]}, **own}
         self.folders[name].settings(self.tables[name])
         self.folders[name].questions(questions)
         for number, kind in enumerate(KINDS):

@@ -9,7 +9,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import content_hash
 from tests.growing.choices import FAMILIES, QUESTIONS, SMALL
 from tests.growing.folders import Entry, Folder
-from tests.growing.home import Chosen, HomeFolder, copy_given, due_assets, materialize_due
+from tests.growing.home import Chosen, HomeFolder, copy_given, due_steps, refresh_steps
 from tests.pipeline.homes import LEDGERS
 from tests.tales import tale
 
@@ -37,13 +37,11 @@ def grown(
     for i in range(N_DOCUMENTS):
         folder.put(Entry("row" if i % 3 == 2 else "txt", f"tale-{i}"), tale(i, 3))
     folder.questions(QUESTIONS[1])
-    folder.settings({"": {"buckets": n_buckets}, **SMALL})
+    folder.settings({"": {"buckets": n_buckets, "methods": METHODS}, **SMALL})
     if trained_by:
         edit(folder)
         copy_given(target, trained_by, CORPUS)
-    pipeline = target.pipeline(Chosen())
-    pipeline.requests.add(CORPUS, METHODS)
-    materialize_due(pipeline, CORPUS)
+    refresh_steps(target.pipeline(Chosen()), CORPUS)
     return target, folder
 
 
@@ -71,9 +69,9 @@ def test_edited_tables_are_those_of_a_rebuild_with_8_buckets(tmp_path: Path) -> 
     many, folder = grown(tmp_path / "many", 16)
     pipeline, chunks = many.pipeline(Chosen()), TABLES["chunks"]
     assert len(many.store.partitions(chunks, CORPUS)) == 16
-    assert not due_assets(pipeline, CORPUS)
+    assert not due_steps(pipeline, CORPUS)
     edit(folder)
-    materialize_due(pipeline, CORPUS)
+    refresh_steps(pipeline, CORPUS)
     few, _ = grown(tmp_path / "few", 8, many)
     assert len(few.store.partitions(chunks, CORPUS)) == 8
     assert without_buckets(many) == without_buckets(few)

@@ -41,8 +41,7 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1])
     left, right = machine.folders.values()
-    for methods in FAMILIES.values():
-        machine._ask("left", methods[0])
+    machine._set_methods("left", [methods[0] for methods in FAMILIES.values()])
     left.remove(Entry("row", "tale-2"))
     machine._bring_up_to_date("left", "by hand")
     left.put(Entry("txt", "tale-0"), tale(3, 3))
