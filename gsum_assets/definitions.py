@@ -1,7 +1,8 @@
 """The Definitions object of a home."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -13,7 +14,8 @@ from gsum_assets.dagster_assets.partitions import GSUM
 from gsum_assets.dagster_assets.run_resource import run_resource
 from gsum_assets.dagster_assets.sources import external_assets, sources_asset
 from gsum_assets.dagster_assets.watch import watch_corpora
-from gsum_assets.registry.declared import STEPS
+from gsum_assets.registry.declared import ORDERED
+from gsum_assets.registry.families import METHODS
 from gsum_resources.dagster_io.instance import refuse_temporary_instance
 from gsum_resources.settings.home import Home
 
@@ -21,34 +23,37 @@ from gsum_resources.settings.home import Home
 def definitions_of(
     workspace: Workspace,
     is_presented: bool = True,
-    owners: Sequence[str] = (),
     upstream: Sequence[dg.AssetKey] = (),
     executor: dg.ExecutorDefinition | None = None,
+    families: Collection[str] | None = None,
+    cron_of: Mapping[str, str] = MappingProxyType({}),
 ) -> dg.Definitions:
     """Return the assets, jobs, sensor and schedules of a home.
 
     Parameters
     ----------
     is_presented : whether runs add what no table shows: plots, previews, the catalogue.
-    owners : of the assets, besides those of `[dagster]` in `gsum.toml`.
     upstream : assets of others that write the folders, on which `documents` depends in the lineage.
     executor : of the jobs over assets; None: as `[automation] steps_at_once` says.
+    families : of methods whose assets are included; None: all.
+    cron_of : cron lines of the corpora that the schedule `nightly` leaves out.
     """
     settings = workspace.home.settings()
-    facts = settings.dagster.model_copy(
-        update={"owners": list(dict.fromkeys([*settings.dagster.owners, *owners]))}
-    )
+    chosen = METHODS.families if families is None else families
+    methods = [method for family in chosen for method in METHODS.families[family]]
+    defined = [declared for declared in ORDERED if declared.is_needed(methods)]
+    assets = {asset for declared in defined for asset in declared.assets}
     executor = executor or _executor(settings.automation.steps_at_once)
-    jobs = [*asset_jobs(executor), forget_job, upkeep_job]
+    jobs = [*asset_jobs(executor, defined), forget_job, upkeep_job]
     return dg.Definitions(
         assets=[
             *external_assets,
             sources_asset(),
-            *(asset_of(declared, facts, upstream) for declared in STEPS),
+            *(asset_of(declared, settings.dagster, assets, upstream) for declared in defined),
         ],
         jobs=jobs,
-        sensors=[watch_corpora(workspace, jobs)],
-        schedules=schedules(workspace),
+        sensors=[watch_corpora(workspace, jobs, defined)],
+        schedules=schedules(workspace, defined, cron_of),
         executor=executor,
         resources={GSUM: run_resource(workspace, is_presented)},
     )

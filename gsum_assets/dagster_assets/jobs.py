@@ -1,7 +1,9 @@
 """Jobs and schedules: a corpus brought up to date, retrained, forgotten, and daily upkeep."""
 
+import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import dagster as dg
 
@@ -14,7 +16,7 @@ from gsum_assets.dagster_assets.run_resource import INDEX_JOB, HomeOfRun
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
 from gsum_assets.refresh.forget import forget_corpus, forget_deleted
 from gsum_assets.refresh.staleness import Staleness
-from gsum_assets.registry.declared import ORDERED, Declared
+from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
 from gsum_resources.dagster_io.failure import explained
 
@@ -27,8 +29,12 @@ def keys_of(steps: Iterable[Declared]) -> list[dg.AssetKey]:
     return [dg.AssetKey(d.path(name)) for d in steps for name in d.step.writes]
 
 
-def needed_steps(workspace: Workspace, corpus: str) -> list[Declared]:
+def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared]) -> list[Declared]:
     """Return the steps that a corpus needs for the methods that it keeps up to date, in order.
+
+    Parameters
+    ----------
+    defined : the steps of the definitions, in order.
 
     Raises
     ------
@@ -43,44 +49,52 @@ def needed_steps(workspace: Workspace, corpus: str) -> list[Declared]:
     )
     return [
         declared
-        for declared in ORDERED
+        for declared in defined
         if declared.is_needed(methods) and (has_questions or not declared.for_questions)
     ]
 
 
-def index_request(workspace: Workspace, corpus: str, run_key: str | None = None) -> dg.RunRequest:
+def index_request(
+    workspace: Workspace, corpus: str, defined: Sequence[Declared], run_key: str | None = None
+) -> dg.RunRequest:
     """Return the request of a run that brings a corpus up to date.
+
+    Parameters
+    ----------
+    defined : the steps of the definitions, in order.
 
     Raises
     ------
     CorpusError
         If the corpus cannot be read.
     """
-    keys = [*SOURCES, *keys_of(needed_steps(workspace, corpus))]
+    keys = [*SOURCES, *keys_of(needed_steps(workspace, corpus, defined))]
     return dg.RunRequest(run_key, job_name=INDEX_JOB, partition_key=corpus, asset_selection=keys)
 
 
-def asset_jobs(executor: dg.ExecutorDefinition | None) -> list:
-    """Return the jobs over assets, each for one corpus."""
-    every = dg.AssetSelection.assets(*SOURCES, *keys_of(ORDERED))
-    trained = dg.AssetSelection.assets(*keys_of(d for d in ORDERED if d.step.trains))
-    return [
+def asset_jobs(executor: dg.ExecutorDefinition, defined: Sequence[Declared]) -> list:
+    """Return the jobs over the assets of some ordered steps, each for one corpus."""
+    jobs = [
         dg.define_asset_job(
             INDEX_JOB,
-            every,
+            dg.AssetSelection.assets(*SOURCES, *keys_of(defined)),
             executor_def=executor,
             description="Brings a corpus up to date: computes what is missing or out of date of "
             "the methods that it keeps. Choose the partition, the corpus.",
-        ),
-        dg.define_asset_job(
-            RETRAIN,
-            trained | trained.downstream(),
-            config={"resources": {GSUM: {"config": {"retrain": ["all"]}}}},
-            executor_def=executor,
-            description="Trains the networks of a corpus again on its documents of today, which "
-            "new documents alone do not, and computes what depends on them.",
-        ),
+        )
     ]
+    if retrained := _retrained(defined):
+        jobs.append(
+            dg.define_asset_job(
+                RETRAIN,
+                dg.AssetSelection.assets(*keys_of(retrained)),
+                config={"resources": {GSUM: {"config": {"retrain": ["all"]}}}},
+                executor_def=executor,
+                description="Trains the networks of a corpus again on its documents of today, "
+                "which new documents alone do not, and computes what depends on them.",
+            )
+        )
+    return jobs
 
 
 @dg.op(out=dg.Out(dg.Nothing), required_resource_keys={GSUM})
@@ -140,46 +154,76 @@ def upkeep_job() -> None:
     agree()
 
 
-def schedules(workspace: Workspace) -> list[dg.ScheduleDefinition]:
-    """Return the schedules; they run unless switched off in the UI."""
+def schedules(
+    workspace: Workspace, defined: Sequence[Declared], cron_of: Mapping[str, str]
+) -> list[dg.ScheduleDefinition]:
+    """Return the schedules; they run unless switched off in the UI.
+
+    Parameters
+    ----------
+    defined : the steps of the definitions, in order.
+    cron_of : cron lines of the corpora that are not indexed with the others.
+    """
     settings = workspace.home.settings().automation
-
-    def at_night(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        for corpus in _corpora(context):
-            if _is_readable(workspace, corpus, context):
-                yield index_request(workspace, corpus)
-
-    def weekly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        for corpus in _corpora(context):
-            if not _is_readable(workspace, corpus, context):
-                continue
-            if steps := _retrained(needed_steps(workspace, corpus)):
-                keys = keys_of(steps)
-                yield dg.RunRequest(partition_key=corpus, asset_selection=keys)
-
-    def schedule(name: str, job: str, cron: str, request, meaning: str) -> dg.ScheduleDefinition:  # noqa: ANN001
-        return dg.ScheduleDefinition(
-            name,
-            job_name=job,
-            cron_schedule=cron,
-            execution_fn=request,
-            execution_timezone=settings.timezone,
-            default_status=dg.DefaultScheduleStatus.RUNNING,
-            description=f"{meaning} Set its time in gsum.toml, [automation].",
-        )
-
-    return [
+    index = partial(_index_requests, workspace, defined)
+    schedule = partial(
+        dg.ScheduleDefinition,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    nightly = [
         schedule(
-            "nightly", INDEX_JOB, settings.nightly, at_night, "Brings every corpus up to date."
+            name="nightly",
+            job_name=INDEX_JOB,
+            cron_schedule=settings.nightly,
+            execution_fn=partial(index, lambda corpus: corpus not in cron_of),
+            description="Brings every corpus up to date. Set its time in gsum.toml, [automation].",
         ),
-        schedule("weekly_training", RETRAIN, settings.retrain, weekly, "Trains networks again."),
-        dg.ScheduleDefinition(
-            "hourly_upkeep",
-            job_name=UPKEEP,
-            cron_schedule="50 * * * *",
-            default_status=dg.DefaultScheduleStatus.RUNNING,
+        *(
+            schedule(
+                name=f"nightly_{re.sub(r'[^A-Za-z0-9_]', '_', corpus)}",
+                job_name=INDEX_JOB,
+                cron_schedule=cron,
+                execution_fn=partial(index, corpus.__eq__),
+                description=f"Brings the corpus {corpus} up to date, in place of `nightly`.",
+            )
+            for corpus, cron in cron_of.items()
         ),
     ]
+    upkeep = schedule(
+        name="hourly_upkeep",
+        job_name=UPKEEP,
+        cron_schedule="50 * * * *",
+        description="Keeps the record in order.",
+    )
+    if not _retrained(defined):
+        return [*nightly, upkeep]
+    training = schedule(
+        name="weekly_training",
+        job_name=RETRAIN,
+        cron_schedule=settings.retrain,
+        execution_fn=partial(_training_requests, workspace, defined),
+        description="Trains networks again. Set its time in gsum.toml, [automation].",
+    )
+    return [*nightly, training, upkeep]
+
+
+def _index_requests(
+    workspace: Workspace,
+    defined: Sequence[Declared],
+    is_chosen: Callable[[str], bool],
+    context: dg.ScheduleEvaluationContext,
+) -> Iterator[dg.RunRequest]:
+    for corpus in filter(is_chosen, _readable(workspace, context)):
+        yield index_request(workspace, corpus, defined)
+
+
+def _training_requests(
+    workspace: Workspace, defined: Sequence[Declared], context: dg.ScheduleEvaluationContext
+) -> Iterator[dg.RunRequest]:
+    for corpus in _readable(workspace, context):
+        if steps := _retrained(needed_steps(workspace, corpus, defined)):
+            yield dg.RunRequest(partition_key=corpus, asset_selection=keys_of(steps))
 
 
 def _retrained(steps: Sequence[Declared]) -> list[Declared]:
@@ -193,14 +237,12 @@ def _retrained(steps: Sequence[Declared]) -> list[Declared]:
     return chosen
 
 
-def _corpora(context: dg.ScheduleEvaluationContext) -> Sequence[str]:
-    return context.instance.get_dynamic_partitions(CORPORA)
-
-
-def _is_readable(workspace: Workspace, corpus: str, context: dg.ScheduleEvaluationContext) -> bool:
-    try:
-        METHODS.wanted(workspace.home.corpora, corpus)
-    except CorpusError as error:
-        context.log.warning(f"{corpus}: {error}")
-        return False
-    return True
+def _readable(workspace: Workspace, context: dg.ScheduleEvaluationContext) -> Iterator[str]:
+    """Yield the corpora that can be read; a warning names each other one."""
+    for corpus in context.instance.get_dynamic_partitions(CORPORA):
+        try:
+            METHODS.wanted(workspace.home.corpora, corpus)
+        except CorpusError as error:
+            context.log.warning(f"{corpus}: {error}")
+            continue
+        yield corpus

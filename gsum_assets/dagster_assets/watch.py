@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from gsum_assets.dagster_assets.partitions import CORPORA, corpora
 from gsum_assets.dagster_assets.record import dead_runs
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.registry.declared import Declared
 from gsum_resources.settings.paths import folders_in
 
 _AGAIN_S = 600.0  # until upkeep is requested again for a run that it did not end
@@ -45,12 +46,15 @@ class Seen:
         return cls(digests, values.get("missing", {}))
 
 
-def watch_corpora(workspace: Workspace, jobs: list) -> dg.SensorDefinition:
+def watch_corpora(
+    workspace: Workspace, jobs: list, defined: Sequence[Declared]
+) -> dg.SensorDefinition:
     """Return the sensor over the folder of all corpora.
 
     Parameters
     ----------
     jobs : the jobs that it may request.
+    defined : the steps of the definitions, in order.
     """
     home, automation = workspace.home, workspace.home.settings().automation
 
@@ -70,7 +74,7 @@ def watch_corpora(workspace: Workspace, jobs: list) -> dg.SensorDefinition:
         known = frozenset(context.instance.get_dynamic_partitions(CORPORA))
         seen, now, notes = Seen.of_cursor(context.cursor), time.time(), list[str]()
         runs = [
-            *_changed(workspace, seen, now, notes),
+            *_changed(workspace, defined, seen, now, notes),
             *_missing(workspace, seen, known, now, automation.forget_after_h * 3600.0, notes),
         ]
         if dead_runs(context.instance, workspace.store):
@@ -90,7 +94,7 @@ def watch_corpora(workspace: Workspace, jobs: list) -> dg.SensorDefinition:
 
 
 def _changed(
-    workspace: Workspace, seen: Seen, now: float, notes: list[str]
+    workspace: Workspace, defined: Sequence[Declared], seen: Seen, now: float, notes: list[str]
 ) -> Iterator[dg.RunRequest]:
     """Yield a run for each corpus whose files differ from what was seen, by names and times."""
     root = workspace.home.corpora
@@ -104,7 +108,7 @@ def _changed(
             continue
         try:
             Buckets(workspace.store).needed(corpus, root / corpus)
-            yield index_request(workspace, corpus, f"{corpus}-{stamp.digest}-{n + 1}")
+            yield index_request(workspace, corpus, defined, f"{corpus}-{stamp.digest}-{n + 1}")
         except CorpusError as error:
             notes.append(f"{corpus}: {error}")
             continue
