@@ -11,12 +11,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
-from gsum_assets.corpus.document_checks import (
-    CHUNKS_EMBEDDED,
-    COVER_DOCUMENTS,
-    NONE_REJECTED,
-    QUESTIONS_EMBEDDED,
-)
+from gsum_assets.corpus.document_checks import NONE_REJECTED
 from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Document, Taken, take, with_file_dates
@@ -154,13 +149,11 @@ CORPUS = (
         ("documents", "corpus_settings"),
         pool=None,
         code_version="3",
-        checks={"chunks": [COVER_DOCUMENTS]},
     ),
     Step(
         _chunk_embeddings,
         {"chunk_embeddings": "The vector of its text: close vectors have similar meaning."},
         ("chunks", "embedding_model"),
-        checks={"chunk_embeddings": [CHUNKS_EMBEDDED]},
     ),
     Step(
         _queries,
@@ -179,6 +172,5 @@ CORPUS = (
             "once, and read by every method that compares vectors."
         },
         ("queries", "embedding_model"),
-        checks={"query_embeddings": [QUESTIONS_EMBEDDED]},
     ),
 )

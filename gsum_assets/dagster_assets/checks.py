@@ -38,7 +38,6 @@ def check_specs(declared: Declared) -> list[dg.AssetCheckSpec]:
             check.name,
             asset=dg.AssetKey(declared.path(name)),
             description=check.meaning,
-            blocking=check.blocking,
             partitions_def=corpora,
         )
         for name in declared.step.writes

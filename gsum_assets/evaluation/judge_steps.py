@@ -8,7 +8,7 @@ from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
 )
-from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS
+from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS, VERDICTS_PARSED
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.family import Family
@@ -35,7 +35,7 @@ def judging(families: Sequence[Family]) -> Step:
         pool="llm",
         code_version="6",
         unites=True,
-        checks={"judgements": [NO_POSITION_BIAS]},
+        checks={"judgements": [VERDICTS_PARSED, NO_POSITION_BIAS]},
     )
 
 

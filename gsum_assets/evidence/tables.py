@@ -5,7 +5,6 @@ import pyarrow as pa
 from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
     QUERY_ID,
-    check,
     document_table,
     integer,
     label,
@@ -15,7 +14,7 @@ from gsum_assets.pipeline.columns import (
     texts,
     vector,
 )
-from gsum_resources.store.table import Column, Rule, lacks
+from gsum_resources.store.table import Column
 
 TABLES = (
     result_table(
@@ -50,13 +49,6 @@ TABLES = (
         text("speaker", "who says it in a transcript; empty: prose"),
         integer("n_words", "length in words, without disfluencies"),
         vector("embedding", "unit vector of the sentence"),
-        check(
-            "of_passages",
-            "Each sentence belongs to a passage of the corpus.",
-            "sentence",
-            Rule(lacks("chunk_id", "chunks"), "belong to no passage of the corpus"),
-            shown="chunk_id, position",
-        ),
     ),
     result_table(
         "evidence.probabilities",
@@ -70,20 +62,6 @@ TABLES = (
             "reasons",
             "features that speak for it, strongest first, with the probability that it would "
             "lose if the feature were average; of the 50 most probable passages",
-        ),
-        check(
-            "are_probabilities",
-            "Probabilities are between 0 and 1, and no rank has more than the one before.",
-            "probability|probabilities",
-            Rule(
-                "probability NOT BETWEEN 0 AND 1 OR probability > before",
-                "are outside of 0 to 1 or above a better rank",
-            ),
-            shown="query_id, chunk_id, rank, probability",
-            examined="""
-        SELECT *, lag(probability) OVER (PARTITION BY query_id ORDER BY rank) AS before
-    FROM "evidence.probabilities" """,
-            remedy="materialize evidence/rankings again",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Check of the embeddings of passages."""
+"""Checks of the embeddings of passages and of their clusters."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,8 @@ from gsum_assets.retrieval.vectors import stacked
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate
 _FEW = 2  # passages, too few to judge
+_LARGEST = 0.5  # share of the passages in one cluster beyond which it says little
+_ALONE = 0.9  # number of clusters, as a share of the passages, beyond which they say little
 
 
 def not_over_smoothed(embeddings: pa.Table) -> Finding:
@@ -37,9 +39,63 @@ def mean_cosine(vectors: np.ndarray) -> float:
     return float((total @ total - (lengths > 0).sum()) / (n * (n - 1)))
 
 
+def finite(embeddings: pa.Table) -> Finding:
+    """Check that no embedding has an infinite value or none."""
+    checked = count(embeddings.num_rows, "embedding")
+    if not embeddings.num_rows:
+        return Finding(checked)
+    is_finite = np.isfinite(stacked(embeddings["embedding"])).all(axis=1)
+    return found(
+        checked,
+        embeddings.select(["chunk_id"]).filter(pa.array(~is_finite)),
+        "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
+    )
+
+
+def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
+    """Check that no cluster has over half of the passages, and not nearly each is alone.
+
+    Parameters
+    ----------
+    clusterings : rows of `gae.clusterings` of a method: one clustering, for several scopes.
+    """
+    row = clusterings.select(["clustering", "n_clusters", "largest"]).slice(0, 1)
+    checked = count(row.num_rows, "clustering")
+    if not row.num_rows or n_passages <= _FEW:
+        return Finding(checked)
+    problem = ""
+    if row["largest"][0].as_py() > _LARGEST:
+        problem = (
+            "have over half of the passages in one cluster; set a greater resolution, a smaller "
+            "dbscan_eps or a smaller k_means_size in corpus.toml, [gae.clusters]; where embeddings "
+            "are clustered also fewer layers in [gae.training]"
+        )
+    elif row["n_clusters"][0].as_py() > _ALONE * n_passages:
+        problem = (
+            "have nearly every passage alone in its cluster; set a smaller resolution, a greater "
+            "dbscan_eps or a greater k_means_size in corpus.toml, [gae.clusters], or a greater "
+            "n_nearest in [gae.graph]"
+        )
+    return found(checked, row, problem) if problem else Finding(checked)
+
+
 NOT_OVER_SMOOTHED = Check(
     "not_over_smoothed",
     "Embeddings differ: the mean cosine of two is at most 0.99.",
     lambda partition: not_over_smoothed(partition.rows()),
+    warns=True,
+)
+FINITE = Check(
+    "finite",
+    "Every embedding is finite.",
+    lambda partition: finite(partition.rows()),
+)
+NOT_DEGENERATE = Check(
+    "not_degenerate",
+    "No clustering has over half of the passages in one cluster, or nearly each in a cluster of "
+    "its own.",
+    lambda partition: not_degenerate(
+        partition.rows(), partition.rows("chunks", ["chunk_id"]).num_rows
+    ),
     warns=True,
 )

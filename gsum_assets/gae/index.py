@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gae.autoencoder import embed_graph
-from gsum_assets.gae.checks import NOT_OVER_SMOOTHED
+from gsum_assets.gae.checks import FINITE, NOT_DEGENERATE, NOT_OVER_SMOOTHED
 from gsum_assets.gae.clusters import clustered
 from gsum_assets.gae.graph_edges import Edges, edges_of, graph_edges
 from gsum_assets.gae.methods import METHODS, PUBLISHED_EDGES, training_settings
@@ -196,7 +196,7 @@ INDEX = (
         },
         (*TEXTS, "chunk_embeddings", "graph_edges", "corpus_settings"),
         code_version="4",
-        checks={"embeddings": [NOT_OVER_SMOOTHED]},
+        checks={"embeddings": [FINITE, NOT_OVER_SMOOTHED]},
     ),
     Step(
         _clusters,
@@ -208,5 +208,6 @@ INDEX = (
         },
         (*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "corpus_settings"),
         code_version="5",
+        checks={"clusterings": [NOT_DEGENERATE]},
     ),
 )

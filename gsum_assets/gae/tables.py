@@ -7,7 +7,6 @@ from gsum_assets.pipeline.columns import (
     QUERY_ID,
     SAMPLE,
     SPENT,
-    check,
     corpus_table,
     integer,
     label,
@@ -16,7 +15,7 @@ from gsum_assets.pipeline.columns import (
     text,
     vector,
 )
-from gsum_resources.store.table import Column, Rule, lacks
+from gsum_resources.store.table import Column
 
 TABLES = (
     corpus_table(
@@ -27,27 +26,6 @@ TABLES = (
         label("source_id", "one end, a chunk_id"),
         label("target_id", "the other end"),
         number("weight", "cosine of TF-IDF vectors; 1 for the other kinds"),
-        check(
-            "join_passages",
-            "Each edge joins two passages; neighbours are adjacent in one document.",
-            "edge",
-            Rule("NOT are_known", "join an id that is no passage"),
-            Rule("source_id = target_id", "join a passage to itself"),
-            Rule(
-                "kind = 'neighbour' AND are_known AND source_id <> target_id "
-                "AND are_adjacent IS NOT true",
-                "join as neighbours passages that are not adjacent in one document",
-            ),
-            shown="kind, source_id, target_id",
-            examined="""
-                SELECT e.*, s.document_id IS NOT NULL AND t.document_id IS NOT NULL AS are_known,
-                    s.document_id = t.document_id AND abs(s.position - t.position) = 1
-                    AS are_adjacent
-                FROM "gae.graph_edges" e
-                LEFT JOIN "chunks" s ON s.chunk_id = source_id
-                LEFT JOIN "chunks" t ON t.chunk_id = target_id
-                """,
-        ),
     ),
     result_table(
         "gae.training_log",
@@ -63,24 +41,6 @@ TABLES = (
         "chunk_id",
         CHUNK_ID,
         vector("embedding", "output of the auto-encoder, not normalized"),
-        check(
-            "finite",
-            "Each passage has one embedding, or none has, and it is finite.",
-            "embedding",
-            Rule(
-                "NOT isfinite(list_inner_product(embedding, embedding))",
-                "are not finite",
-                remedy="set a lower learning_rate in corpus.toml, [gae.training]",
-            ),
-            Rule(
-                lacks("chunk_id", "gae.embeddings"),
-                "have no embedding",
-                "passage",
-                'SELECT chunk_id FROM "chunks" WHERE EXISTS (FROM "gae.embeddings")',
-            ),
-            Rule(lacks("chunk_id", "chunks"), "belong to no passage"),
-            shown="chunk_id",
-        ),
     ),
     result_table(
         "gae.clusters",
@@ -88,19 +48,6 @@ TABLES = (
         "chunk_id",
         CHUNK_ID,
         Column("cluster", pa.int64(), "the smallest hash of an id of its passages"),
-        check(
-            "every_passage",
-            "Each passage has a cluster, or none has.",
-            "row",
-            Rule(
-                lacks("chunk_id", "gae.clusters"),
-                "are in no cluster",
-                "passage",
-                'SELECT chunk_id FROM "chunks" WHERE EXISTS (FROM "gae.clusters")',
-            ),
-            Rule(lacks("chunk_id", "chunks"), "name no passage"),
-            shown="chunk_id",
-        ),
     ),
     result_table(
         "gae.clusterings",
@@ -113,29 +60,6 @@ TABLES = (
         integer("n_clusters", "number of clusters"),
         number("largest", "share of the passages in the largest cluster"),
         number("silhouette", "of the embeddings, -1 to 1; null: one cluster", nullable=True),
-        check(
-            "not_degenerate",
-            "No clustering has over half of the passages in one cluster, or nearly each in a "
-            "cluster of its own.",
-            "clustering",
-            Rule(
-                "n > 2 AND largest > 0.5",
-                "have over half of the passages in one cluster",
-                remedy="set a greater resolution, a smaller dbscan_eps or a smaller k_means_size "
-                "in corpus.toml, [gae.clusters]; where embeddings are clustered also fewer layers "
-                "in [gae.training]",
-            ),
-            Rule(
-                "n > 2 AND n_clusters > 0.9 * n",
-                "have nearly every passage alone in its cluster",
-                remedy="set a smaller resolution, a greater dbscan_eps or a greater k_means_size "
-                "in corpus.toml, [gae.clusters], or a greater n_nearest in [gae.graph]",
-            ),
-            shown="clustering, n_clusters, largest",
-            examined="SELECT DISTINCT clustering, n_clusters, largest, "
-            '(SELECT count(*) FROM "chunks") AS n FROM "gae.clusterings"',
-            warns=True,
-        ),
     ),
     result_table(
         "gae.topics",
@@ -176,17 +100,5 @@ TABLES = (
         integer("tokens_after", "length of the text, word pieces"),
         text("text", "text in the prompt; empty: left out"),
         *SPENT,
-        check(
-            "made_from_contexts",
-            "Each passage is one of its question's contexts, and longer than it only if it "
-            "was edited.",
-            "refined passage",
-            Rule(lacks("query_id, node_id", "contexts"), "are not among their question's contexts"),
-            Rule(
-                "tokens_after > tokens_before AND fate <> 'edited'",
-                "are longer though they were not edited",
-            ),
-            shown="query_id, node_id, rank, fate, tokens_before, tokens_after",
-        ),
     ),
 )

@@ -5,7 +5,6 @@ import pyarrow as pa
 from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
     FLOAT32,
-    check,
     document_table,
     flag,
     integer,
@@ -16,7 +15,7 @@ from gsum_assets.pipeline.columns import (
     texts,
     vector,
 )
-from gsum_resources.store.table import Column, Rule, lacks
+from gsum_resources.store.table import Column
 
 _CHUNKS_AND_RESPONSES = """
     SELECT chunk_id AS node_id, document_id FROM "chunks"
@@ -62,22 +61,6 @@ TABLES = (
         integer("degree", "edges at the node; 0: isolated"),
         text("text", "the passage or the response"),
         vector("embedding", "unit-length vector of the text"),
-        check(
-            "are_chunks_and_responses",
-            "The nodes are the chunks and the responses of their documents.",
-            "node",
-            Rule(
-                f"node_id NOT IN (SELECT node_id FROM ({_CHUNKS_AND_RESPONSES}))",
-                "are neither a chunk nor a response",
-            ),
-            Rule(
-                lacks("node_id", "gor.record_nodes"),
-                "have no node",
-                "chunk or response|chunks and responses",
-                _CHUNKS_AND_RESPONSES,
-            ),
-            shown="node_id, document_id",
-        ),
     ),
     document_table(
         "gor.record_edges",
@@ -87,24 +70,6 @@ TABLES = (
         label("target_id", "the response that used it"),
         DOCUMENT_ID,
         integer("rank", "rank of the node in the retrieval, from 1"),
-        check(
-            "join_nodes",
-            "Each edge leads from a node to a later response of the same document.",
-            "edge",
-            Rule(
-                "is_right IS NOT true",
-                "do not lead from a node to a later response of its document",
-            ),
-            shown="document_id, source_id, target_id",
-            examined="""
-                SELECT e.*, s.document_id = e.document_id AND t.document_id = e.document_id
-                    AND t.kind = 'response'
-                    AND (s.kind = 'chunk' OR s.position < t.position) AS is_right
-                FROM "gor.record_edges" e
-                LEFT JOIN "gor.record_nodes" s ON s.node_id = source_id
-                LEFT JOIN "gor.record_nodes" t ON t.node_id = target_id
-                """,
-        ),
     ),
     document_table(
         "gor.node_rankings",
@@ -115,17 +80,6 @@ TABLES = (
         label("node_id", "the node"),
         integer("rank", "from 1, most similar first"),
         Column("f1", FLOAT32, "BERTScore F1 with the question's source passage"),
-        check(
-            "source_comes_first",
-            "No node is more similar to a question's source passage than that passage itself.",
-            "question",
-            Rule("f1 IS NULL OR f1 < f1_max", "do not rank their own source first"),
-            examined="""
-    SELECT query_id, any_value(chunk_id) AS node_id,
-        max(f1) FILTER (node_id = chunk_id) AS f1, max(f1) AS f1_max
-    FROM "gor.node_rankings" r LEFT JOIN "gor.simulated_queries" q USING (query_id)
-    GROUP BY query_id""",
-        ),
     ),
     result_table(
         "gor.model",

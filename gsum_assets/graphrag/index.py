@@ -9,14 +9,9 @@ from gsum_assets.corpus.names import names_skipped
 from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.checks import (
-    CITE_WHAT_SUPPORTS,
-    COVER_ENTITIES,
-    FINITE,
-    JOIN_ENTITIES,
+    EVERY_COMMUNITY_REPORTED,
     NAMES_IN_TEXT,
-    NAMES_RESOLVE,
     NO_MALFORMED_REPLIES,
-    STAND_FOR_MENTIONS,
 )
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import Community, communities
@@ -198,7 +193,6 @@ INDEX = (
         pool="llm",
         code_version="3",
         work="extraction",
-        checks={"aliases": [NAMES_RESOLVE]},
     ),
     Step(
         _entities,
@@ -208,7 +202,6 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="extraction",
-        checks={"entities": [STAND_FOR_MENTIONS]},
     ),
     Step(
         _relationships,
@@ -218,7 +211,6 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="extraction",
-        checks={"relationships": [JOIN_ENTITIES]},
     ),
     Step(
         _communities,
@@ -226,7 +218,6 @@ INDEX = (
         ("entities", "relationships", "source_graph", "corpus_settings"),
         methods=_READERS,
         code_version="3",
-        checks={"communities": [COVER_ENTITIES]},
     ),
     Step(
         _reports,
@@ -242,7 +233,7 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="reports",
-        checks={"findings": [CITE_WHAT_SUPPORTS]},
+        checks={"community_reports": [EVERY_COMMUNITY_REPORTED]},
     ),
     Step(
         _embeddings,
@@ -253,6 +244,5 @@ INDEX = (
         ("entities", "community_reports", "embedding_model"),
         methods=_READERS,
         code_version="2",
-        checks={"embeddings": [FINITE]},
     ),
 )

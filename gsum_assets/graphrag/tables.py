@@ -6,7 +6,6 @@ from gsum_assets.pipeline.columns import (
     QUERY_ID,
     SAMPLE,
     SPENT,
-    check,
     corpus_table,
     document_table,
     flag,
@@ -18,7 +17,6 @@ from gsum_assets.pipeline.columns import (
     texts,
     vector,
 )
-from gsum_resources.store.table import Rule, counts_up, lacks
 
 _MENTIONED = ("graphrag.entity_mentions", "chunk_id, name_key")
 _MENTIONING = (
@@ -55,14 +53,6 @@ TABLES = (
         text("description", "description in this chunk"),
         flag("is_verbatim", "whether the chunk's text contains the name"),
         label("model", "language model that found it; empty: from a file"),
-        check(
-            "of_chunks",
-            "Each mention is of a chunk that exists.",
-            "mention",
-            Rule(lacks("chunk_id", "chunks"), "belong to no existing chunk"),
-            shown="chunk_id, document_id, name",
-            blocking=True,
-        ),
     ),
     document_table(
         "graphrag.relationship_mentions",
@@ -79,19 +69,6 @@ TABLES = (
         text("description", "description in this chunk"),
         integer("strength", "1 (loose) to 10 (essential), by rules or a file; 1: not stated"),
         label("model", "language model that found it; empty: from a file"),
-        check(
-            "join_mentions",
-            "Both ends are mentioned in the same chunk, and differ; strength is 1 to 10.",
-            "relationship",
-            Rule(
-                f"{lacks('chunk_id, source_key', *_MENTIONED)} OR "
-                f"{lacks('chunk_id, target_key', *_MENTIONED)}",
-                "have an end that their chunk does not mention",
-            ),
-            Rule("source_key = target_key", "join a name to itself"),
-            Rule("strength NOT BETWEEN 1 AND 10", "have a strength that is not 1 to 10"),
-            shown="chunk_id, document_id, source_key, target_key, strength",
-        ),
     ),
     document_table(
         "graphrag.claims",
@@ -111,20 +88,6 @@ TABLES = (
         text("end_date", "end date as in the chunk; null: none", nullable=True),
         text("quote", "supporting quotation from the chunk; empty: not requested"),
         label("model", "language model that found it"),
-        check(
-            "about_mentions",
-            "A claim's subject is mentioned in its chunk; it is true, false or suspected.",
-            "claim",
-            Rule(
-                lacks("chunk_id, subject_key", *_MENTIONED),
-                "have a subject that their chunk does not mention",
-            ),
-            Rule(
-                "status NOT IN ('true', 'false', 'suspected')",
-                "have a status other than true, false, suspected",
-            ),
-            shown="chunk_id, document_id, subject_key, status, description",
-        ),
     ),
     corpus_table(
         "graphrag.aliases",
@@ -209,23 +172,6 @@ TABLES = (
         integer("prompt_tokens", "length of the prompt, word pieces"),
         _PROBLEMS,
         *SPENT,
-        check(
-            "every_community_reported",
-            "Each community that is large enough has a report.",
-            "community|communities",
-            Rule(
-                lacks(
-                    "community_id",
-                    "SELECT community_id FROM \"graphrag.community_reports\" WHERE summary <> ''",
-                ),
-                "have no report, so answers read those on their parts, or descriptions of entities",
-            ),
-            shown="community_id, level, number, title, size",
-            examined='FROM "graphrag.communities" WHERE is_reported',
-            remedy="the log of graphrag/community_reports says why, and `gsum run {corpus}` "
-            "requests the missing reports again",
-            warns=True,
-        ),
     ),
     corpus_table(
         "graphrag.findings",
@@ -272,13 +218,6 @@ TABLES = (
         text("text", "the point"),
         integer("score", "how much it helps to answer the question, 0 to 100"),
         texts("node_ids", "reports or chunks that say it, as in contexts; none: not cited"),
-        check(
-            "in_range",
-            "Scores are 0 to 100.",
-            "key point",
-            Rule("score NOT BETWEEN 0 AND 100", "have a score that is not 0 to 100"),
-            shown="query_id, pack, position, score",
-        ),
     ),
     result_table(
         "graphrag.reduced_contexts",
@@ -294,11 +233,5 @@ TABLES = (
         number("score", "that of the point, or the one in contexts"),
         label("fate", "'kept', 'cut', 'of no help' or 'over budget'"),
         text("text", "text in the prompt; empty: left out"),
-        check(
-            "ranks_consecutive",
-            "The ranks of each question's context count up from 1.",
-            "context",
-            counts_up("graphrag.reduced_contexts", "rank", "query_id, sample"),
-        ),
     ),
 )

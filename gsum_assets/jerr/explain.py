@@ -54,7 +54,9 @@ def _path(visited: Sequence[dict], edges: pa.Table) -> Iterator[str]:
     }
     line = steps[0]["name"]
     for first, second in pairwise(steps):
-        line += f" -[{relation[first['node_id'], second['node_id']]}]-> {second['name']}"
+        edge = first["node_id"], second["node_id"]  # the walk between them may be unvisited
+        line += f" -[{relation[edge]}]-> " if edge in relation else " -> … -> "
+        line += second["name"]
     yield f"\nbest path: {line}"
 
 

@@ -6,7 +6,6 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
-from gsum_assets.jerr.checks import VISIT_NODES
 from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts, synopses_of
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX
@@ -235,7 +234,6 @@ FAMILY = Family(
             (*_PASSAGES, "query_embeddings", "line_chunks", "synopses", "nodes", "edges"),
             "llm",
             code_version="4",
-            checks={"searches": [VISIT_NODES]},
         ),
         Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="4"),
         Step(

@@ -9,12 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.jerr.checks import (
-    CLOSE_NO_CYCLE,
-    LINE_CHUNKS_COVER,
-    PAGES_COVER,
-    WOULD_CLOSE_CYCLES,
-)
+from gsum_assets.jerr.checks import EVERY_CHUNK_HAS_ONE, EVERY_SYNOPSIS_HAS_SOME
 from gsum_assets.jerr.extract import extract
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
@@ -156,7 +151,6 @@ INDEX = (
         pool=None,
         code_version="2",
         methods=_BY_LINES,
-        checks={"line_chunks": [LINE_CHUNKS_COVER]},
     ),
     Step(
         partial(_by_model, synopses, "line_chunks", ("synopses",)),
@@ -169,6 +163,7 @@ INDEX = (
         code_version="2",
         methods=_BY_LINES,
         work="extraction",
+        checks={"synopses": [EVERY_CHUNK_HAS_ONE]},
     ),
     Step(
         partial(_by_model, extract, "synopses", _EXTRACTED),
@@ -178,6 +173,7 @@ INDEX = (
         code_version="2",
         methods=_SEARCHES,
         work="extraction",
+        checks={"elements": [EVERY_SYNOPSIS_HAS_SOME]},
     ),
     Step(
         _merges,
@@ -191,7 +187,6 @@ INDEX = (
         _GRAPH_READS,
         code_version="2",
         methods=_SEARCHES,
-        checks={"edges": [CLOSE_NO_CYCLE], "left_out_edges": [WOULD_CLOSE_CYCLES]},
     ),
     Step(
         _pages,
@@ -200,7 +195,6 @@ INDEX = (
         pool="llm",
         code_version="2",
         work="extraction",
-        checks={"pages": [PAGES_COVER]},
     ),
 )
 """Steps from line chunks to the graph, partitioned by document where possible."""

@@ -6,7 +6,6 @@ from gsum_assets.pipeline.columns import (
     SAMPLE,
     SIZE,
     SPENT,
-    check,
     corpus_table,
     document_table,
     flag,
@@ -17,7 +16,6 @@ from gsum_assets.pipeline.columns import (
     text,
     texts,
 )
-from gsum_resources.store.table import Rule, lacks
 
 _ELEMENTS = ("jerr.elements", "max_tokens, chunk_id, element_key")
 _SUMMARIZED = r"""FROM "jerr.synopses" WHERE regexp_matches(synopsis, '\S')"""
@@ -54,20 +52,6 @@ TABLES = (
         integer("position", "index of the line chunk in the document, from 0"),
         text("synopsis", "summary of the line chunk"),
         label("model", "language model that wrote it"),
-        check(
-            "every_chunk_has_one",
-            "Each line chunk has a synopsis that is not empty.",
-            "line chunk",
-            Rule(
-                f"(max_tokens, chunk_id) NOT IN (SELECT (max_tokens, chunk_id) {_SUMMARIZED})",
-                "have no synopsis, since the model gave no valid reply, so answers lack "
-                "their content",
-            ),
-            shown="max_tokens, chunk_id, document_id, position",
-            examined='FROM "jerr.line_chunks"',
-            remedy=_REQUEST_AGAIN,
-            warns=True,
-        ),
     ),
     document_table(
         "jerr.atomic_facts",
@@ -91,22 +75,6 @@ TABLES = (
         text("element", "as extracted"),
         text("element_key", "without case, marks, articles and outer blanks"),
         label("model", "language model that found it"),
-        check(
-            "every_synopsis_has_some",
-            "Each synopsis has at least one core element, and each element a line chunk.",
-            "element",
-            Rule(
-                lacks("max_tokens, chunk_id", "jerr.elements"),
-                "have no element, so that searches cannot find them: the model named none, "
-                "or gave no valid reply",
-                "synopsis|synopses",
-                f"SELECT max_tokens, chunk_id, document_id, position {_SUMMARIZED}",
-                _REQUEST_AGAIN,
-            ),
-            Rule(lacks("max_tokens, chunk_id", "jerr.line_chunks"), "belong to no line chunk"),
-            shown="max_tokens, chunk_id, document_id, element",
-            warns=True,
-        ),
     ),
     document_table(
         "jerr.relations",
@@ -119,21 +87,6 @@ TABLES = (
         text("target_key", "element_key of its target"),
         text("relation", "in at most three words"),
         label("model", "language model that named it"),
-        check(
-            "join_elements",
-            "Both ends are elements of the same line chunk; a relation has one to three words.",
-            "relation",
-            Rule(
-                f"{lacks('max_tokens, chunk_id, source_key', *_ELEMENTS)} OR "
-                f"{lacks('max_tokens, chunk_id, target_key', *_ELEMENTS)}",
-                "have an end that is not an element of their line chunk",
-            ),
-            Rule(
-                r"len(regexp_extract_all(relation, '\S+')) NOT BETWEEN 1 AND 3",
-                "are not named in one to 3 words",
-            ),
-            shown="max_tokens, chunk_id, document_id, source_key, target_key, relation",
-        ),
     ),
     corpus_table(
         "jerr.merges",
@@ -160,30 +113,6 @@ TABLES = (
         texts("facts", "atomic facts of these synopses that name it"),
         texts("chunk_ids", "line chunks that have it as an element or name it"),
         texts("document_ids", "documents that have it as an element"),
-        check(
-            "stand_for_elements",
-            "Every written form of an element is merged into an existing node; near duplicates "
-            "differ by at most 3 bits of 64.",
-            "written form",
-            Rule(
-                lacks("max_tokens, node_id", "jerr.nodes"),
-                "are merged into a node that does not exist",
-            ),
-            Rule(
-                lacks("max_tokens, element", "jerr.merges"),
-                "are merged into no node",
-                "written form of elements|written forms of elements",
-                'SELECT DISTINCT max_tokens, element FROM "jerr.elements"',
-            ),
-            Rule(
-                "n_bits NOT BETWEEN 0 AND CASE rule WHEN 'near' THEN 3 ELSE 0 END",
-                "differ from their node's name by more bits than their rule allows "
-                "(near: 3, others: 0)",
-            ),
-            shown="max_tokens, element, node_id, rule, n_bits",
-            examined='FROM "jerr.merges"',
-            remedy="materialize jerr/merges and jerr/nodes again",
-        ),
     ),
     corpus_table(
         "jerr.edges",
@@ -260,16 +189,6 @@ TABLES = (
         texts("chunk_ids", "line chunks or pages named by the model, in its order"),
         integer("n_shown", "synopses or gists in the prompt"),
         *SPENT,
-        check(
-            "name_what_was_shown",
-            "Passages to read again are in their question's context.",
-            "passage to read again|passages to read again",
-            Rule(
-                lacks("query_id, chunk_id", "contexts", "query_id, node_id"),
-                "were not shown with their question",
-            ),
-            examined='SELECT query_id, unnest(chunk_ids) AS chunk_id FROM "jerr.look_ups"',
-        ),
     ),
     result_table(
         "jerr.reread_contexts",

@@ -2,13 +2,7 @@
 
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
-from gsum_assets.lightpal.checks import (
-    ALL_SCORED,
-    ARE_PASSAGES,
-    FINITE,
-    JOIN_CANDIDATES,
-    NEAR_EXACT,
-)
+from gsum_assets.lightpal.checks import ALL_SCORED, NEAR_EXACT
 from gsum_assets.lightpal.communities import communities
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import basis_of, carried_lists
@@ -151,7 +145,7 @@ INDEX = (
         },
         (*PASSAGES, "corpus_settings"),
         code_version="3",
-        checks={"candidates": [ARE_PASSAGES, NEAR_EXACT]},
+        checks={"candidates": [NEAR_EXACT]},
     ),
     Step(
         _context_scores,
@@ -161,7 +155,7 @@ INDEX = (
         },
         (*_TEXTS, "candidates", "passage_scorer"),
         pool="llm",
-        checks={"context_scores": [ALL_SCORED, FINITE]},
+        checks={"context_scores": [ALL_SCORED]},
     ),
     Step(
         _passage_edges,
@@ -171,7 +165,6 @@ INDEX = (
         },
         (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
         code_version="2",
-        checks={"passage_edges": [JOIN_CANDIDATES]},
     ),
     Step(
         _communities,

@@ -17,11 +17,9 @@ class Check:
     meaning : the property in one sentence.
     run : checks one corpus (and method).
     warns : whether a failure is a warning, and does not mean that the data are broken.
-    blocking : whether a failure ends the run before steps that read the table.
     """
 
     name: str
     meaning: str
     run: Callable[[CheckInputs], Finding]
     warns: bool = False
-    blocking: bool = False

@@ -40,9 +40,7 @@ class CheckInputs:
     subject: Subject
     store: ParquetStore
     files: tuple[Partition, ...]
-    _read: dict[tuple[str, tuple[str, ...], tuple[str, ...]], pa.Table] = field(
-        default_factory=dict
-    )
+    _read: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
 
     @property
     def corpus(self) -> str:
@@ -54,11 +52,9 @@ class CheckInputs:
         """The method of the files; "" if the table has none."""
         return self.files[0].method or ""
 
-    def rows(
-        self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
-    ) -> pa.Table:
+    def rows(self, name: str = "", columns: Sequence[str] = ()) -> pa.Table:
         """Return the rows of a table (by default the checked one) for the files, cached."""
-        key = (name, tuple(columns), tuple(as_dictionaries))
+        key = (name, tuple(columns))
         if key not in self._read:
             table = TABLES[name] if name else self.subject.table
             wanted = [
@@ -66,7 +62,7 @@ class CheckInputs:
                 for p in self.store.partitions(table, self.corpus)
                 if any(feeds(p, checked) for checked in self.files)
             ]
-            self._read[key] = self.store.read(table, wanted, columns, as_dictionaries)[0]
+            self._read[key] = self.store.read(table, wanted, columns)[0]
         return self._read[key]
 
     def keys(self) -> pa.Table:

@@ -1,16 +1,15 @@
 """Words in which tables are declared, and the columns that several of them share.
 
 `document_table`, `corpus_table` and `result_table` take a table's name, what a row is, its key, and
-then its columns and checks.
+then its columns.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
-from gsum_resources.store.table import Column, Rule, Table, TableCheck
+from gsum_resources.store.table import Column, Table
 
 TEXT = pa.string()
 INT = pa.int32()
@@ -19,8 +18,6 @@ FLOAT32 = pa.float32()
 TEXTS = pa.list_(pa.string())
 TIME = pa.timestamp("us", "UTC")
 VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
-
-ROUNDING = 1e-9  # by which a value may exceed a bound
 
 DOCUMENT_LEVEL = ("corpus", "bucket")
 RESULT = ("corpus", "method")
@@ -44,22 +41,8 @@ flag = _column_of(pa.bool_())
 vector = _column_of(VECTOR)
 
 
-def check(name: str, meaning: str, noun: str, *rules: Rule, **options: Any) -> TableCheck:
-    """Return a check of a table; its options are the further attributes of `TableCheck`."""
-    return TableCheck(name, meaning, noun, rules, **options)
-
-
-def _table(
-    dimensions: tuple[str, ...], name: str, row: str, key: str, *parts: Column | TableCheck
-) -> Table:
-    return Table(
-        name,
-        row,
-        tuple(part for part in parts if isinstance(part, Column)),
-        dimensions,
-        tuple(key.split(", ")) if key else (),
-        tuple(part for part in parts if not isinstance(part, Column)),
-    )
+def _table(dimensions: tuple[str, ...], name: str, row: str, key: str, *columns: Column) -> Table:
+    return Table(name, row, columns, dimensions, tuple(key.split(", ")) if key else ())
 
 
 corpus_table = partial(_table, ("corpus",))
@@ -100,43 +83,3 @@ SPENT = (
     number("latency_s", "duration of the calls in seconds", measured=True),
     number("cost_usd", "price of the calls in US dollars", measured=True),
 )
-
-
-def has_rows(
-    table: str, key: str, of: str = "documents", of_key: str = "document_id"
-) -> TableCheck:
-    """Return the blocking check that a table has rows if one that it is made from has.
-
-    Parameters
-    ----------
-    key, of_key : a column of the table, and of the other one.
-    """
-    return check(
-        "has_rows",
-        f"The table has rows if `{of}` has any.",
-        "corpus",
-        Rule("n_given > 0 AND n_rows = 0", f"have no row, though {of} has"),
-        shown="n_given, n_rows",
-        examined=f"SELECT count({of_key}) AS n_given, "
-        f'(SELECT count({key}) FROM "{table}") AS n_rows FROM "{of}"',
-        remedy=f"see the log of the run that wrote {table}, and run `gsum run {{corpus}}`",
-        blocking=True,
-    )
-
-
-def mean_in_interval(mean: str, of: str) -> TableCheck:
-    """Return the check that a mean lies between `low` and `high`.
-
-    Parameters
-    ----------
-    of : columns that say what the mean is about, besides split, kind and metric.
-    """
-    wrong = f"NOT (low <= {mean} + {ROUNDING} AND {mean} <= high + {ROUNDING})"
-    return check(
-        "mean_in_interval",
-        f"Every {'mean' if mean == 'mean' else 'mean difference'} lies within its 95% interval.",
-        mean,
-        Rule(wrong, "lie outside their interval"),
-        shown=f"{of}, split, kind, metric, low, {mean}, high",
-        remedy="materialize leaderboard again",
-    )

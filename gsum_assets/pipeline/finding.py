@@ -41,16 +41,6 @@ def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
     return Finding(checked, f"{wrong.num_rows:,} of {checked} {problem}", wrong.num_rows, first)
 
 
-def together(findings: Sequence[Finding]) -> Finding:
-    """Combine several findings about the same rows."""
-    return Finding(
-        findings[0].checked,
-        "; ".join(f.problem for f in findings if f.problem),
-        sum(f.n_wrong for f in findings),
-        [offender for f in findings for offender in f.offenders][:SHOWN],
-    )
-
-
 def count(n: int, noun: str, plural: str = "") -> str:
     """Return `1 row`, `1,204 rows`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

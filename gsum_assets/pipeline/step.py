@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_questions
 from gsum_assets.pipeline.prompts import Prompts, prompts_of
 from gsum_assets.pipeline.result import Result
@@ -26,7 +27,6 @@ from gsum_resources.store.kept import Kept
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
-from gsum_resources.store.table import TableCheck
 
 MODELS = ("language_model", "judge_model", "embedding_model", "passage_scorer")
 SETTINGS = "corpus_settings"
@@ -221,11 +221,11 @@ class Step:
     methods : for a step of an index, the methods of its family that read its tables, which are not
         made for others; empty: all.
     work : kind of work that its language model does.
+    costs : what it requests of each of its models, for `gsum plan`.
     unites : whether it takes what exists of all methods, and does not wait for those that failed.
     trains : whether it trains a network, which new documents do not make out of date; the job
         `retrain` does.
-    checks : checks of its tables, by name, besides those of every table and those that the table
-        declares.
+    checks : checks of its tables, by name, besides those of every table.
     """
 
     make: Callable[[Inputs], pa.Table | Result]
@@ -238,9 +238,10 @@ class Step:
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     methods: Collection[str] = ()
     work: Work = "answers"
+    costs: Mapping[str, Cost] = field(default_factory=dict)
     unites: bool = False
     trains: bool = False
-    checks: Mapping[str, Sequence[Check | TableCheck]] = field(default_factory=dict)
+    checks: Mapping[str, Sequence[Check]] = field(default_factory=dict)
 
     @property
     def table(self) -> str:

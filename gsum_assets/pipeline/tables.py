@@ -19,20 +19,16 @@ from gsum_assets.pipeline.columns import (
     METHOD,
     QUERY_ID,
     RANK,
-    ROUNDING,
     SCORE,
     SPENT,
     SPLIT,
     TEXT,
     TIME,
-    check,
     corpus_table,
     document_table,
     flag,
-    has_rows,
     integer,
     label,
-    mean_in_interval,
     number,
     result_table,
     text,
@@ -41,7 +37,7 @@ from gsum_assets.pipeline.columns import (
 )
 from gsum_assets.pipeline.registered import FOLDERS
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.table import Column, Rule, Table, counts_up
+from gsum_resources.store.table import Column, Table
 
 _OF_METHODS = [import_module(f"{folder}.tables").TABLES for folder in FOLDERS]
 
@@ -101,19 +97,6 @@ TABLES: Mapping[str, Table] = {
                 "file: metadata->>'date'; null: none",
                 nullable=True,
             ),
-            check(
-                "has_rows",
-                "A corpus with documents that were not all rejected has rows.",
-                "corpus",
-                Rule("n_given > n_rejected AND n_rows = 0", "have no document, though files have"),
-                shown="n_given, n_rejected, n_rows",
-                examined="""SELECT count(document_id) AS n_given,
-                    (SELECT count(document_id) FROM "documents") AS n_rows,
-                    (SELECT count(document_id) FROM "rejected_documents") AS n_rejected
-                    FROM "source_documents" """,
-                remedy="see the log of the run that wrote documents, and run `gsum run {corpus}`",
-                blocking=True,
-            ),
         ),
         document_table(
             "rejected_documents",
@@ -159,7 +142,6 @@ TABLES: Mapping[str, Table] = {
             integer("end", "one past the last character in the document's text"),
             integer("n_tokens", "length in word pieces"),
             text("text", "the passage, equal to text[start:end] of the document"),
-            has_rows("chunks", "chunk_id"),
         ),
         document_table(
             "chunk_embeddings",
@@ -168,7 +150,6 @@ TABLES: Mapping[str, Table] = {
             CHUNK_ID,
             DOCUMENT_ID,
             vector("embedding", "unit-length vector of the chunk's text"),
-            has_rows("chunk_embeddings", "chunk_id", "chunks", "chunk_id"),
         ),
         corpus_table(
             "queries",
@@ -197,7 +178,6 @@ TABLES: Mapping[str, Table] = {
             "query_id",
             QUERY_ID,
             vector("embedding", "unit-length vector of its retrieval_text"),
-            has_rows("query_embeddings", "query_id", "queries", "query_id"),
         ),
         corpus_table(
             "answerability",
@@ -223,12 +203,6 @@ TABLES: Mapping[str, Table] = {
             text("item_id", "document_id or node id, by level"),
             SCORE,
             number("latency_s", "seconds the question took to rank", measured=True),
-            check(
-                "ranks_consecutive",
-                "The ranks of each question and level count up from 1.",
-                "ranking",
-                counts_up("rankings", "rank", "query_id, level"),
-            ),
         ),
         result_table(
             "contexts",
@@ -243,21 +217,6 @@ TABLES: Mapping[str, Table] = {
             integer("position", "index in its document's reading order; null: none", nullable=True),
             SCORE,
             text("text", "the passage"),
-            check(
-                "cite_what_exists",
-                "Passages that are chunks exist in `chunks`, with the same text.",
-                "cited chunk",
-                Rule("known IS NULL", "do not exist"),
-                Rule("known <> text", "have another text"),
-                shown="query_id, rank, node_id",
-                examined="""SELECT c.*, k.text AS known
-                    FROM "contexts" c
-                    LEFT JOIN (
-                        SELECT chunk_id, text FROM "chunks"
-                        WHERE chunk_id IN (SELECT node_id FROM "contexts")  -- few of many
-                    ) k ON chunk_id = node_id
-                    WHERE node_kind = 'chunk'""",
-            ),
         ),
         result_table(
             "summaries",
@@ -301,27 +260,6 @@ TABLES: Mapping[str, Table] = {
                 "1: quoted; else how much the cited passage supports it, 0 to 2; null: no source",
                 nullable=True,
             ),
-            check(
-                "say_where_they_stand",
-                "Every quoted sentence has its characters, and every other one of its document.",
-                "source",
-                Rule(
-                    "kind = 'quoted' AND (document_id IS NULL OR chunk_id IS NULL)",
-                    "are quoted from no document",
-                ),
-                Rule("start_char >= end_char OR start_char < 0", "have no characters"),
-                Rule(
-                    "last_char IS NULL OR end_char > last_char",
-                    "are beyond the chunks of their document",
-                ),
-                shown="query_id, sentence, kind, document_id, start_char, end_char",
-                examined="""SELECT a.*, CASE WHEN a.document_id IS NULL THEN 0
-                        ELSE d.last_char END AS last_char
-                    FROM "answer_sources" a LEFT JOIN (
-                        SELECT document_id, max("end") AS last_char FROM "chunks"
-                        GROUP BY document_id
-                    ) d USING (document_id)""",
-            ),
         ),
         result_table(
             "scores",
@@ -337,17 +275,6 @@ TABLES: Mapping[str, Table] = {
             ),
             number("value", "0 to 1, higher is better; context_tokens: word pieces"),
             number("latency_s", "seconds from question to answer", measured=True),
-            check(
-                "in_range",
-                "Every score is finite and between 0 and 1.",
-                "score",
-                Rule(
-                    f"NOT isfinite(value) OR value < -{ROUNDING} OR "
-                    f"(metric <> 'context_tokens' AND value > 1 + {ROUNDING})",
-                    "are not between 0 and 1",
-                ),
-                shown="query_id, metric, value",
-            ),
         ),
         corpus_table(
             "leaderboard",
@@ -365,7 +292,6 @@ TABLES: Mapping[str, Table] = {
             ),
             flag("ties_best", "no significant difference from the best (5%)"),
             number("latency_s", "mean seconds from question to answer", measured=True),
-            mean_in_interval("mean", "method"),
         ),
         corpus_table(
             "curves",
@@ -377,7 +303,6 @@ TABLES: Mapping[str, Table] = {
             label("kind", "the kind of question, as in leaderboard"),
             label("metric", "rouge1, context_r, context_tokens, …"),
             *MEAN,
-            mean_in_interval("mean", "method"),
         ),
         corpus_table(
             "comparisons",
@@ -394,7 +319,6 @@ TABLES: Mapping[str, Table] = {
             number("p_value", "two-sided p-value of no difference, for this pair alone"),
             number("p_adjusted", "p_value adjusted for all pairs of the metric"),
             integer("n", "questions that both answered"),
-            mean_in_interval("difference", "method, opponent"),
         ),
         corpus_table(
             "costs",
@@ -430,16 +354,6 @@ TABLES: Mapping[str, Table] = {
                 "consistency: share, in characters, of the answer's passages that the judge "
                 "was shown, best first; null: the judge is not shown passages",
                 nullable=True,
-            ),
-            check(
-                "verdicts_parsed",
-                "Every reply of the judge contained a verdict.",
-                "verdict",
-                Rule("verdict = 'unparsed'", "could not be read from the reply"),
-                shown="query_id, judge, criterion, method, opponent, reason",
-                remedy="`gsum run {corpus}` repeats them; if many fail, set another model in "
-                "[judge]",
-                warns=True,
             ),
         ),
         corpus_table(

@@ -1,19 +1,15 @@
-"""The checks of an asset: those of every table, those of the table, those of the step."""
+"""The checks of an asset: those of every table, and those of the step."""
 
 from collections.abc import Mapping, Sequence
 
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import Subject
-from gsum_assets.pipeline.rules import as_check
 from gsum_assets.registry import every_table
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.failures import latest_failures
-from gsum_resources.store.table import TableCheck
 
 CHECKS: Mapping[str, Sequence[Check]] = {
-    "/".join(declared.path(table)): [
-        as_check(check) if isinstance(check, TableCheck) else check for check in checks
-    ]
+    "/".join(declared.path(table)): checks
     for declared in STEPS
     for table, checks in declared.step.checks.items()
 }
@@ -42,9 +38,8 @@ _REQUESTS_ANSWERED = Check(
 
 
 def checks_for(subject: Subject) -> list[Check]:
-    """Return the checks of an asset's table: of every table, of the table, of the step."""
+    """Return the checks of an asset's table: of every table, and of the step."""
     general = [_SCHEMA, _IDS_UNIQUE] if subject.table.key else [_SCHEMA]
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
-    declared = [as_check(check) for check in subject.table.checks]
-    return [*general, *declared, *CHECKS.get(subject.name, ())]
+    return [*general, *CHECKS.get(subject.name, ())]

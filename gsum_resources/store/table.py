@@ -32,78 +32,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Rows that a table must not have.
-
-    Attributes
-    ----------
-    wrong : SQL condition of a wrong row; tables stand in double quotes.
-    problem : completes "<n of the rows> …", for example "have no embedding".
-    noun, examined, remedy : as in `TableCheck`, for this rule alone; where it examines other rows,
-        all their columns are shown.
-    """
-
-    wrong: str
-    problem: str
-    noun: str = ""
-    examined: str = ""
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class TableCheck:
-    """A named property of a table: no row breaks one of the rules.
-
-    Attributes
-    ----------
-    name, meaning, warns, blocking : as of a check.
-    noun : what a row is, "chunk" or "entity|entities".
-    shown : columns of a wrong row that a report names, separated by commas.
-    examined : SQL query of the rows; by default those of the table.
-    remedy : how to repair it, with `{corpus}`; by default to materialize the asset again.
-    """
-
-    name: str
-    meaning: str
-    noun: str
-    rules: tuple[Rule, ...]
-    shown: str = "*"
-    examined: str = ""
-    remedy: str = ""
-    warns: bool = False
-    blocking: bool = False
-
-
-def lacks(columns: str, table: str, others: str = "") -> str:
-    """Return the condition that another table has no row with the values of some columns.
-
-    Parameters
-    ----------
-    table : name of a table, or a query.
-    columns, others : names separated by commas, of the row and of `table`; by default the same.
-    """
-    source = f"({table})" if " " in table else f'"{table}"'
-    return f"({columns}) NOT IN (SELECT ({others or columns}) FROM {source})"
-
-
-def counts_up(table: str, column: str, per: str, noun: str = "") -> Rule:
-    """Return the rule that a column's values, except nulls, are 1, 2, 3, … in each group of rows.
-
-    Parameters
-    ----------
-    per : columns that identify a group, separated by commas.
-    """
-    return Rule(
-        f"first_{column} <> 1 OR last_{column} <> n OR n <> n_distinct",
-        f"do not count their {column}s up from 1",
-        noun,
-        f"SELECT {per}, min({column}) AS first_{column}, max({column}) AS last_{column}, "
-        f"count({column}) AS n, list_unique(list({column})) AS n_distinct "
-        f'FROM "{table}" GROUP BY {per}',
-    )
-
-
-@dataclass(frozen=True)
 class Table:
     """A table of the warehouse.
 
@@ -114,7 +42,6 @@ class Table:
     columns : columns in the file; the partition dimensions are in its path.
     dimensions : the hive dimensions, a subset of corpus, bucket, method, in that order.
     key : columns that identify a row within a partition.
-    checks : further properties of its columns.
     """
 
     name: str
@@ -122,7 +49,6 @@ class Table:
     columns: tuple[Column, ...]
     dimensions: tuple[str, ...] = ("corpus",)
     key: tuple[str, ...] = ()
-    checks: tuple[TableCheck, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
