@@ -9,7 +9,14 @@ import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.dagster_assets.build import asset_of
-from gsum_assets.dagster_assets.jobs import asset_jobs, forget_job, schedules, upkeep_job
+from gsum_assets.dagster_assets.jobs import (
+    SOURCES,
+    asset_jobs,
+    forget_job,
+    keys_of,
+    schedules,
+    upkeep_job,
+)
 from gsum_assets.dagster_assets.partitions import GSUM
 from gsum_assets.dagster_assets.run_resource import run_resource
 from gsum_assets.dagster_assets.sources import external_assets, sources_asset
@@ -18,13 +25,13 @@ from gsum_assets.registry.declared import ORDERED
 from gsum_assets.registry.families import METHODS
 from gsum_resources.dagster_io.instance import refuse_temporary_instance
 from gsum_resources.settings.home import Home
+from gsum_resources.settings.schema import AutomationSettings
 
 
 def definitions_of(
     workspace: Workspace,
     is_presented: bool = True,
     upstream: Sequence[dg.AssetKey] = (),
-    executor: dg.ExecutorDefinition | None = None,
     families: Collection[str] | None = None,
     cron_of: Mapping[str, str] = MappingProxyType({}),
 ) -> dg.Definitions:
@@ -33,8 +40,7 @@ def definitions_of(
     Parameters
     ----------
     is_presented : whether runs add what no table shows: plots, previews, the catalogue.
-    upstream : assets of others that write the folders, on which `documents` depends in the lineage.
-    executor : of the jobs over assets; None: as `[automation] steps_at_once` says.
+    upstream : assets of others that write the folders, on which `source_documents` depends.
     families : of methods whose assets are included; None: all.
     cron_of : cron lines of the corpora that the schedule `nightly` leaves out.
     """
@@ -42,28 +48,27 @@ def definitions_of(
     chosen = METHODS.families if families is None else families
     methods = [method for family in chosen for method in METHODS.families[family]]
     defined = [declared for declared in ORDERED if declared.is_needed(methods)]
-    assets = {asset for declared in defined for asset in declared.assets}
-    executor = executor or _executor(settings.automation.steps_at_once)
+    assets = {*SOURCES, *keys_of(defined)}
+    executor = _executor(settings.automation)
     jobs = [*asset_jobs(executor, defined), forget_job, upkeep_job]
     return dg.Definitions(
         assets=[
             *external_assets,
-            sources_asset(),
-            *(asset_of(declared, settings.dagster, assets, upstream) for declared in defined),
+            sources_asset(upstream),
+            *(asset_of(declared, settings.dagster, assets) for declared in defined),
         ],
         jobs=jobs,
         sensors=[watch_corpora(workspace, jobs, defined)],
         schedules=schedules(workspace, defined, cron_of),
-        executor=executor,
         resources={GSUM: run_resource(workspace, is_presented)},
     )
 
 
-def _executor(steps_at_once: int) -> dg.ExecutorDefinition:
-    """Return Dagster's executor for some steps side by side."""
-    if steps_at_once == 1:
+def _executor(settings: AutomationSettings) -> dg.ExecutorDefinition:
+    """Return Dagster's executor for so many steps side by side."""
+    if settings.steps_at_once == 1:
         return dg.in_process_executor
-    return dg.multiprocess_executor.configured({"max_concurrent": steps_at_once})
+    return dg.multiprocess_executor.configured({"max_concurrent": settings.steps_at_once})
 
 
 defs: dg.Definitions
@@ -74,7 +79,8 @@ defs: dg.Definitions
 def _of_environment() -> dg.Definitions:
     home = Home.from_environment()
     refuse_temporary_instance(home)
-    return definitions_of(open_workspace(home))
+    of_selections = dg.Definitions(executor=_executor(home.settings().automation))
+    return dg.Definitions.merge(definitions_of(open_workspace(home)), of_selections)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Dagster assets of steps: keys, dependencies, pools, checks, and what their pages show."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import dagster as dg
 
@@ -18,10 +18,7 @@ _AGAIN = dg.RetryPolicy(max_retries=3, delay=120, backoff=dg.Backoff.EXPONENTIAL
 
 
 def asset_of(
-    declared: Declared,
-    settings: DagsterSettings,
-    defined: Collection[str],
-    upstream: Sequence[dg.AssetKey] = (),
+    declared: Declared, settings: DagsterSettings, defined: Collection[dg.AssetKey]
 ) -> dg.AssetsDefinition:
     """Return a step as one asset for each of its tables.
 
@@ -29,12 +26,9 @@ def asset_of(
     ----------
     settings : owners and links of the assets.
     defined : all assets of the definitions; the step depends on those of them that it reads.
-    upstream : assets of others that write the folders of documents, for the lineage.
     """
     step = declared.step
     dependencies = _dependencies(declared, defined)
-    if "source_documents" in declared.reads:
-        dependencies += upstream
     specs = [
         dg.AssetSpec(
             declared.path(name),
@@ -75,12 +69,13 @@ def asset_of(
     return refresh
 
 
-def _dependencies(declared: Declared, defined: Collection[str]) -> list[dg.AssetKey]:
+def _dependencies(declared: Declared, defined: Collection[dg.AssetKey]) -> list[dg.AssetKey]:
     """Return what a step depends on; its family's index in place of the tables of it."""
     keys = [dg.AssetKey(name) for name in declared.reads if name in (*MODELS, SETTINGS)]
     for name in declared.read_tables:
         if name in declared.by_index:
             keys.append(dg.AssetKey([declared.group, INDEX]))
-        elif name not in declared.step.optional and "/".join(declared.path(name)) in defined:
-            keys.append(dg.AssetKey(declared.path(name)))
+        elif name not in declared.step.optional:
+            key = dg.AssetKey(declared.path(name))
+            keys += [key] if key in defined else []
     return list(dict.fromkeys(keys))

@@ -1,6 +1,6 @@
 """Assets that change from outside: the folder of a corpus, its settings, and the models."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
@@ -37,14 +37,20 @@ _MODELS = {
 _SETTINGS = "Settings in `corpus.toml`; the lineage of a file names the sections that it read."
 
 
-def sources_asset() -> dg.AssetsDefinition:
-    """Return the first step of a run: it looks at the folder, the settings and the models."""
+def sources_asset(upstream: Sequence[dg.AssetKey] = ()) -> dg.AssetsDefinition:
+    """Return the first step of a run: it looks at the folder, the settings and the models.
+
+    Parameters
+    ----------
+    upstream : assets of others that write the folders of documents.
+    """
 
     @dg.multi_asset(
         name="sources",
         specs=[
             dg.AssetSpec(
                 name,
+                deps=upstream if name == "source_documents" else (),
                 description=described(TABLES[name], purpose),
                 group_name="corpus",
                 metadata=of_table(TABLES[name]),
