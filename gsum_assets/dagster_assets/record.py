@@ -51,13 +51,29 @@ def this_process() -> str:
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, store: ParquetStore) -> str:
-    """Fail the runs whose process has ended, and free their pool slots; say how many."""
+    """Fail the runs whose process has ended, and free all their pool slots; say how many."""
     dead = dead_runs(instance, store)
     for run in dead:
         instance.report_run_failed(run, "the process of this run has ended")
-        if instance.event_log_storage.supports_global_concurrency_limits:
-            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    _free_slots(instance)
     return f"failed {count(len(dead), 'run')} whose process has ended" if dead else ""
+
+
+def _free_slots(instance: dg.DagsterInstance) -> None:
+    """Free the pool slots of runs that have ended.
+
+    A run may claim one more between its cancellation and the end of its process, for which all
+    others would wait: Dagster frees it where a daemon runs, and not otherwise.
+    """
+    storage = instance.event_log_storage
+    if not storage.supports_global_concurrency_limits:
+        return
+    pools = [storage.get_concurrency_info(pool) for pool in storage.get_concurrency_keys()]
+    steps = [step for pool in pools for step in (*pool.claimed_slots, *pool.pending_steps)]
+    for run_id in {step.run_id for step in steps}:
+        run = instance.get_run_by_id(run_id)
+        if run is None or run.is_finished:
+            storage.free_concurrency_slots_for_run(run_id)
 
 
 def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

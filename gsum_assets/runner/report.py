@@ -134,6 +134,9 @@ class Reader:
                 self._steps[key].warnings.append(entry.user_message)
         elif event.event_type == dg.DagsterEventType.STEP_START:
             self._start(key, entry.timestamp)
+        elif event.event_type == dg.DagsterEventType.ENGINE_EVENT:
+            if pool := event.engine_event_data.metadata.get("pool"):  # before the step starts
+                self.events.waits(f"other runs, which fill the pool '{pool.value}'")
         elif key in self._steps:
             self._read(self._steps[key], key, event, entry.timestamp)
 
@@ -158,10 +161,6 @@ class Reader:
             if kind == dg.DagsterEventType.STEP_FAILURE:
                 _read_failure(step, event)
             self.events.ended(step)
-        elif kind == dg.DagsterEventType.ENGINE_EVENT and (
-            pool := event.engine_event_data.metadata.get("pool")
-        ):
-            self.events.waits(f"other runs, which fill the pool '{pool.value}' of {step.name}")
 
 
 _MODEL_ERRORS = (
