@@ -85,12 +85,13 @@ class Console:
         self._left = Counter(declared.group for declared in steps)
         self._of_group = {declared.name: declared.group for declared in steps}
         self._done, self._n_begun = {}, 0
+        self._n_steps = 1 + len(steps)  # the first one looks at the folder
         self._begin(count(len(steps), "step"))
 
     def step(self, asset: str) -> None:
         """Show that a step of the run begins."""
         self._n_begun += 1
-        self._begin(asset, f"step {self._n_begun} of about {1 + self._left.total()}")
+        self._begin(asset, f"step {self._n_begun} of about {self._n_steps}")
 
     def ended(self, step: StepReport) -> None:
         """Print a line for each family of which all steps have ended, and each error at once."""
