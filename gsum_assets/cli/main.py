@@ -113,7 +113,8 @@ def init(folder: Path, corpus: str | None) -> None:
 def plan(corpora: Sequence[str], methods: str | None) -> None:
     """Show what `gsum run` would request of models on each CORPUS: calls, tokens and money.
 
-    What is due is computed in memory with stub models; no server is called.
+    It is an estimate: what is stale, times the requests and tokens of earlier calls or of the
+    sample corpora. No server is called, and nothing is written.
     """
     from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals
 
@@ -126,10 +127,8 @@ def plan(corpora: Sequence[str], methods: str | None) -> None:
 def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     """Print the plan of each corpus; return whether there is one of every corpus."""
     from gsum_assets.cli.plan import print_plan, print_total
-    from gsum_assets.cli.terminal import Console
     from gsum_assets.corpus.find import name_a_corpus
     from gsum_assets.pipeline.corpus_settings import CorpusError
-    from gsum_assets.planning.plan import PlanError
     from gsum_assets.planning.plan import plan as planned
 
     home = Home.from_environment()
@@ -139,9 +138,8 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     plans = []
     for corpus in corpora:  # an unreadable corpus does not stop the others
         try:
-            with Console() as console:
-                plan_of_corpus = planned(home, corpus, wanted, on_step=console.step)
-        except (CorpusError, PlanError) as error:
+            plan_of_corpus = planned(home, corpus, wanted)
+        except CorpusError as error:
             click.echo(f"Error: {error}", err=True)
             continue
         print_plan(plan_of_corpus)

@@ -7,22 +7,22 @@ from rich.table import Table as Grid
 from gsum_assets.cli.terminal import _screen
 from gsum_assets.pipeline.finding import count
 from gsum_assets.planning.plan import Plan
-from gsum_assets.planning.plan_lines import EARLIER, ESTIMATE, Line
+from gsum_assets.planning.plan_lines import Line
 
 
 def print_plan(plan: Plan) -> None:
     """Print the requests and cost of a run, for index and questions separately."""
-    screen, everything = _screen(), plan.total()
-    screen.print(f"{plan.corpus}: {plan.requests}", markup=False, soft_wrap=True)
+    screen = _screen()
+    screen.print(f"{plan.corpus}: {', '.join(plan.methods)}", markup=False, soft_wrap=True)
     if plan.lines:
-        screen.print(_plan_grid(plan))
+        screen.print(_grid(plan))
     for note in _assumptions(plan.lines):
         screen.print(note, soft_wrap=True)
     for note in plan.notes:
         screen.print(note, style="yellow", markup=False, soft_wrap=True)
     if plan.is_current:
-        screen.print(f"{plan.corpus}: nothing to pay, all that calls a model is up to date")
-    elif not everything.n and not everything.tokens_in:
+        screen.print(f"{plan.corpus}: nothing to pay, everything is up to date")
+    elif not plan.lines:
         screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
 
 
@@ -39,11 +39,11 @@ def print_total(plans: Sequence[Plan]) -> None:
     )
 
 
-def _plan_grid(plan: Plan) -> Grid:
-    grid = Grid(title=f"{plan.corpus}: requests of a run", title_justify="left")
+def _grid(plan: Plan) -> Grid:
+    grid = Grid(title=f"{plan.corpus}: requests of a run, about", title_justify="left")
     grid.add_column("asset", no_wrap=True)
     grid.add_column("stage", no_wrap=True)
-    for name in ("requests", "from memo", "tokens in", "tokens out", "USD"):
+    for name in ("requests", "tokens in", "tokens out", "USD"):
         grid.add_column(name, justify="right", no_wrap=True)
     for line in plan.lines:
         grid.add_row(line.asset, line.stage, *_amounts(line))
@@ -51,24 +51,21 @@ def _plan_grid(plan: Plan) -> Grid:
     for stage in ("index", "query"):
         grid.add_row(f"all of {stage}", stage, *_amounts(plan.total(stage)))
     if plan.n_questions:
-        query = plan.total("query")
-        each = [f"{n / plan.n_questions:,.1f}" for n in (query.tokens_in, query.tokens_out)]
-        calls = f"{query.n / plan.n_questions:,.1f} calls"
-        price = _usd(query.usd / plan.n_questions)
-        grid.add_row(f"each of {plan.n_questions:,} questions", "query", calls, "", *each, price)
+        query, n = plan.total("query"), plan.n_questions
+        each = [f"{number / n:,.1f}" for number in (query.n, query.tokens_in, query.tokens_out)]
+        each[0] += " calls"
+        grid.add_row(f"each of {n:,} questions", "query", *each, _usd(query.usd / n))
     grid.add_row("total", "", *_amounts(plan.total()), style="bold")
     return grid
 
 
 def _amounts(line: Line) -> tuple[str, ...]:
-    """Return the cells of a line; estimates have a tilde."""
-    about_in = "~" if line.tokens_in_from == ESTIMATE else ""
-    about_out = "~" if line.tokens_out_from == ESTIMATE else ""
+    """Return the cells of a line; figures of the sample corpora have a tilde."""
+    about = "" if line.is_known or line.asset == "total" else "~"
     return (
-        f"{line.n:,} {line.unit}",
-        f"{line.from_memo:,}" if line.unit == "calls" else "",
-        f"{about_in}{line.tokens_in:,}",
-        f"{about_out}{line.tokens_out:,}",
+        f"{'at most ' if line.is_most else ''}{line.n:,} {line.unit}",
+        f"{about}{line.tokens_in:,}",
+        f"{about}{line.tokens_out:,}",
         _usd(line.usd),
     )
 
@@ -78,17 +75,10 @@ def _usd(amount: float) -> str:
 
 
 def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield how the numbers of tokens were determined."""
-    sources = {source for line in lines for source in (line.tokens_in_from, line.tokens_out_from)}
-    if ESTIMATE in sources:
-        yield (
-            "~: an estimate of one token for four bytes, with the replies of the extractive model; "
-            "number and length of later requests follow from these replies"
-        )
-    if EARLIER in sources:
-        yield (
-            "without ~: derived from the tokens that a server counted in earlier calls, including "
-            "repeated requests"
-        )
-    if sources - {ESTIMATE, EARLIER}:
-        yield "without ~: counted by the local model, which costs nothing"
+    """Yield what the numbers are derived from."""
+    if any(not line.is_known for line in lines):
+        yield "~: by requests and tokens of the sample corpora; other models write more or less"
+    if any(line.is_known for line in lines):
+        yield "without ~: by the tokens of earlier calls of the same asset and model"
+    if any(line.is_most for line in lines):
+        yield "at most: rows are written again, and the memo answers requests that stay the same"

@@ -133,7 +133,6 @@ def _written(
 def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     """Show what the parts would request and cost; return whether to run them."""
     from gsum_assets.cli.plan import print_plan, print_total
-    from gsum_assets.cli.terminal import Console
     from gsum_assets.planning.plan import plan
 
     is_served = any(part.home.settings().has_served_model for part in parts)
@@ -142,8 +141,7 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
         return True
     plans = []
     for part in parts:
-        with Console() as console:
-            plans.append(plan(part.home, part.corpus, list(part.rows), on_step=console.step))
+        plans.append(plan(part.home, part.corpus, list(part.rows)))
         print_plan(plans[-1])
     if len(plans) > 1:
         print_total(plans)

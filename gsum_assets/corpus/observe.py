@@ -1,7 +1,7 @@
 """Observation of a corpus folder by content hashes, to detect changes."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,28 +40,31 @@ def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[
         If the corpus cannot be read.
     """
     folder = corpora / corpus
-    listed = _documents(store, folder, corpus)
-    queries = _files(store, folder, corpus, TABLES["source_queries"], [QUERIES_FILE])
-    names = [*GRAPH_FILES, COMMUNITIES_FILE]
-    graph = _files(store, folder, corpus, TABLES["source_graph"], names)
-    versions = {"source_queries": queries, "source_graph": graph, _LISTING.name: listed}
-    counts = store.counts([TABLES[name] for name in versions], corpus)
-    return {name: (version, counts[name]) for name, version in versions.items()}
+    versions: dict[Table, dict[Partition, str]] = {}
+    for table, file, rows in found(folder, corpus, Buckets(store).fix(corpus, folder)):
+        versions.setdefault(table, {})[file] = _keep(store, table, file, rows)
+    counts = store.counts(list(versions), corpus)
+    return {
+        table.name: (version_of(files), counts[table.name]) for table, files in versions.items()
+    }
 
 
-def _documents(store: ParquetStore, folder: Path, corpus: str) -> str:
-    """Store the listing of the documents; return its version."""
-    n_buckets = Buckets(store).fix(corpus, folder)
+def found(folder: Path, corpus: str, n_buckets: int) -> Iterator[tuple[Table, Partition, pa.Table]]:
+    """Yield the rows of each file of the tables of `sources`, as the folder is now.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
+    """
     by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
     for document in scan(folder, load_settings(folder)):
         by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
-    return version_of(
-        {
-            file: _keep(store, _LISTING, file, rows_of(_LISTING, selected))
-            for bucket, selected in by_bucket.items()
-            for file in [Partition(corpus, bucket)]
-        }
-    )
+    for bucket, selected in by_bucket.items():
+        yield _LISTING, Partition(corpus, bucket), rows_of(_LISTING, selected)
+    yield TABLES["source_queries"], Partition(corpus), _hashes(folder, [QUERIES_FILE])
+    graph = [*GRAPH_FILES, COMMUNITIES_FILE]
+    yield TABLES["source_graph"], Partition(corpus), _hashes(folder, graph)
 
 
 def changed_since(
@@ -90,10 +93,8 @@ def changed_since(
     return corrected
 
 
-def _files(
-    store: ParquetStore, folder: Path, corpus: str, table: Table, names: Sequence[str]
-) -> str:
-    """Store the hashes of those named files that exist; return the version of the table."""
+def _hashes(folder: Path, names: Sequence[str]) -> pa.Table:
+    """Return the hashes of those named files that exist."""
     hashes = {}
     for name in names:
         file = folder / name
@@ -109,9 +110,7 @@ def _files(
             except OSError as error:  # the step that reads the file fails
                 hashes[name] = unreadable(error)
     columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
-    rows = pa.table(columns, schema=table.schema)
-    file = Partition(corpus)
-    return version_of({file: _keep(store, table, file, rows)})
+    return pa.table(columns, schema=TABLES["source_queries"].schema)
 
 
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:

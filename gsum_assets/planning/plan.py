@@ -1,95 +1,60 @@
-"""Plan of the requests that a run would send to models, with their cost.
+"""An estimate of the requests that a run would send to models, with their cost.
 
-What is due is computed in memory from the tables of the home, with stub models for those that cost
-money or hours. The requests to the stub models are recorded in separate ledgers and added up.
+What is due follows from the lineage, as in a run. Each due step that reads a model sends requests
+in proportion to its stale units. Nothing is computed, sent or written.
 """
 
-import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
-import dagster as dg
-from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.dagster_io.settings_io import SettingsReader
-from gsum_resources.dagster_io.warehouse_io import family_of
-from gsum_resources.state.requests import Requests
-
-from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.corpus import observe
-from gsum_assets.dagster_assets.model_assets import model_assets
-from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
-from gsum_assets.pipeline.finding import count
-from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.planning.plan_lines import (
-    ENOUGH,
-    Line,
-    Spoken,
-    call_line,
-    earlier_replies,
-    embedding_lines,
-    model_name,
-)
-from gsum_assets.registry.declared import STEPS, Declared, work_of
-from gsum_assets.runner.pipeline import Pipeline
-from gsum_assets.runner.report import OnStep
-from gsum_resources.dagster_io.dagster_private import AssetGraph
-from gsum_resources.endpoint.budget import Amount, Budget, in_unit
-from gsum_resources.llm.stub_model import Recalled
+from gsum_assets.planning.plan_lines import UNITS, Earlier, Line, earlier_calls, line_of
+from gsum_assets.planning.units import FoundStaleness, Passage, passages_of
+from gsum_assets.refresh.methods import with_methods
+from gsum_assets.registry.declared import ORDERED, Declared, work_of
+from gsum_resources.endpoint.budget import Amount, in_unit
 from gsum_resources.models.by_work import Models
-from gsum_resources.models.stub_models import DryRunModels, stub_models
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
-from gsum_resources.state.layered import store_over
-from gsum_resources.store.appended import APPENDED, read_appended
-from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-_QUESTIONS = dg.AssetKey("queries")
-_JUDGE = dg.AssetKey("judge_model")
-_WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # calls no language model, so a plan skips it
-_NO_INSTANCE: Any = None  # a plan reads no run log
-_log = logging.getLogger(__name__)
-
-
-class PlanError(ValueError):
-    """A dry run failed; the message says in which step."""
+_CONTEXTS = TABLES["contexts"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Requests and cost of a run.
+    """Requests and cost of a run, about.
 
     Attributes
     ----------
+    methods : the methods that the run would bring up to date.
     n_questions : number of questions of the corpus.
-    is_current : whether nothing is due that calls a model or that such a step depends on.
-    notes : a line for each unknown of the plan.
-    requests : which methods it is for, and why.
+    is_current : whether nothing is due.
+    notes : a line for each unknown of the plan, and for each budget that it exceeds.
     """
 
     corpus: str
+    methods: Sequence[str]
     lines: Sequence[Line]
     n_questions: int
     is_current: bool
     notes: Sequence[str] = ()
-    requests: str = ""
 
     def total(self, stage: str | None = None) -> Line:
         """Return calls, tokens and price of a stage; None: of both."""
         chosen = [line for line in self.lines if stage in (None, line.stage)]
-        calls = [line for line in chosen if line.unit == "calls"]
         return Line(
             "total",
             stage or "",
+            "",
             "calls",
-            sum(line.n for line in calls),
-            sum(line.from_memo for line in calls),
+            sum(line.n for line in chosen if line.unit == "calls"),
             sum(line.tokens_in for line in chosen),
             sum(line.tokens_out for line in chosen),
             sum(line.usd for line in chosen),
@@ -101,7 +66,6 @@ def plan(
     corpus: str,
     methods: Collection[str] | None = None,
     models: Models | None = None,
-    on_step: OnStep = lambda *_: None,
 ) -> Plan:
     """Return what `gsum run` with these methods would request and cost; the home is not changed.
 
@@ -109,277 +73,144 @@ def plan(
     ----------
     methods : methods or families, see `refresh`.
     models : models to use; None: those of the home.
-    on_step : called before each step of the dry run.
 
     Raises
     ------
     CorpusError
         If the corpus cannot be read, or a method is unknown.
-    PlanError
-        If a step of the dry run failed.
     """
     store = home.open_store()
     has_state = home.settings().state.url or home.state.exists()
     if not has_state and not store.fs.exists(store.root):
         store = ParquetStore(home.warehouse, MEMORY)  # reading a new home creates no database
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
-    with store_over(store, APPENDED) as above:
-        stubs = stub_models(models, above)
-        pipeline = pipeline_for(home, stubs, presented=False, store=above)
-        earlier = Requests(store).of(corpus)
-        names = methods or ([] if earlier else ["default"])
-        requested = METHODS.wanted(home.corpora, corpus, names)
-        pipeline.requests.add(corpus, {*(earlier or ()), *requested})
-        requests = pipeline.withdrawal.described(corpus)
-        n_steps = _DryRun(pipeline, corpus, on_step).run()
-        added_up = _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
-        return replace(added_up, requests=requests)
+    workspace = Workspace(home, store, models)
+    kept = with_methods(workspace, corpus, methods or ())
+    estimate = _Estimate(FoundStaleness(workspace, corpus, frozenset(kept)))
+    costs = [(d, model, cost) for d in ORDERED for model, cost in d.step.costs.items()]
+    lines = [line for costly in costs if (line := estimate.line(*costly))]
+    planned = Plan(corpus, kept, lines, estimate.stale.n_questions, not estimate.stale.work)
+    return replace(planned, notes=[*_unpriced(models, lines), *_over_budget(models, planned)])
 
 
-class _NothingFailed:
-    """Attempts at the start of a run, which retries everything that failed earlier."""
+@dataclass(frozen=True)
+class _Estimate:
+    """The estimate of a corpus."""
 
-    def try_again_at(self, _: str) -> float:
-        return math.inf
+    stale: FoundStaleness
 
-    def given_up(self, *_: Any) -> Mapping[Partition, bool]:
-        return {}
+    @cached_property
+    def _texts(self) -> tuple[list[Passage], set[str]]:
+        return passages_of(self.stale)
 
+    @cached_property
+    def _earlier(self) -> Mapping[tuple[str, str], Earlier]:
+        return earlier_calls(self.stale.workspace.store)
 
-@dataclass
-class _DryRun:
-    """Computation in memory of the due steps that call a model or that such steps depend on."""
+    def line(self, declared: Declared, model: str, cost: Cost) -> Line | None:
+        """Return the requests of a step to one of its models; None if none has to be paid."""
+        models, work = self.stale.workspace.models, self.stale.work.get(declared.name, {})
+        name = work_of(declared.name) if model == "language_model" else model
+        is_free = getattr(models.bare(name), "only_quotes", False)  # rules send no request
+        if not work or (not models.is_served(name) if model in UNITS else is_free):
+            return None
+        numbers = {file: self._requests(cost, file, whole) for file, whole in work.items()}
+        failed = sum(self._failed(declared, file) for file, whole in work.items() if not whole)
+        if round((n := sum(numbers.values())) + failed) < 1:
+            return None
+        usual = [m for m in declared.methods if m in self.stale.methods and cost.sends(m)] or [None]
+        tokens = sum(number * cost.tokens(file.method) for file, number in numbers.items())
+        share = tokens * len(usual) / sum(map(cost.tokens, usual)) / n if tokens else 1.0
+        stage = "query" if declared.for_questions else "index"
+        line = line_of(declared.name, stage, models, name, n + failed, cost, share, self._earlier)
+        return replace(line, is_most=self._may_be_known(declared, work))
 
-    pipeline: Pipeline
-    corpus: str
-    on_step: OnStep
-    _n_steps: int = 0
-    _about: int = 0
+    def _failed(self, declared: Declared, file: Partition) -> int:
+        """Return the number of requests without a valid reply, which a run repeats."""
+        tables = (declared.table(name).name for name in declared.step.writes)
+        footers = (self.stale.lineage.provenances(name, file.corpus).get(file) for name in tables)
+        return max(footer.failed if footer else 0 for footer in footers)
 
-    def run(self) -> int:
-        """Run the steps in memory; return their number."""
-        warehouse, corpus = self.pipeline.warehouse, self.corpus
-        observe.documents(warehouse, corpus, _log)
-        observe.queries(warehouse, corpus)
-        observe.graph(warehouse, corpus)
-        graph = self.pipeline.definitions.resolve_asset_graph()
-        leading = _leading_to_models(graph)
-        steps = {declared.name: declared for declared in STEPS}
-        ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
-        snapshot = self._snapshot()
-        left = snapshot.left(corpus)
-        self._about = sum(
-            len({p.method for p in left.get(key, ())})
-            for key in leading
-            if key.to_user_string() in steps
+    def _may_be_known(self, declared: Declared, work: Mapping[Partition, bool]) -> bool:
+        """Return whether rows are written again that may lead to the same requests."""
+        tables = [declared.table(name).name for name in declared.step.writes]
+        return any(
+            is_whole and self.stale.lineage.exists(name, file)
+            for file, is_whole in work.items()
+            for name in tables
         )
-        for declared in (steps[name] for name in ordered if name in steps):
-            keys = [dg.AssetKey(declared.path(name)) for name in declared.step.writes]
-            due = sorted(
-                {
-                    p
-                    for key in keys
-                    for p in snapshot.nodes[key].partitions(corpus)
-                    if snapshot.is_due(key, p)
-                }
-            )
-            # all buckets of documents together, results method by method
-            for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
-                if together:
-                    self._run_step(declared, together, snapshot)
-            if due:
-                snapshot = self._snapshot()
-        return self._n_steps
 
-    def _snapshot(self) -> Snapshot:
-        attempts: Any = _NothingFailed()
-        return replace(self.pipeline.new_snapshot(_NO_INSTANCE), attempts=attempts)
+    def _requests(self, cost: Cost, file: Partition, is_whole: bool) -> float:
+        """Return the number of requests for what is stale of a file."""
+        if not cost.sends(file.method):
+            return 0.0
+        if cost.unit == "question":
+            n = self._questions(file, is_whole)
+        elif cost.unit in ("generated question", "verdict"):
+            n = self.stale.n_generated if cost.unit != "verdict" else self.stale.n_verdicts
+        else:
+            n = self._texts_of(cost, file, is_whole)
+        times = self.stale.setting(cost.times) if cost.times else 1
+        return n * cost.requests * (len(times) if isinstance(times, list) else times)
 
-    def _run_step(
-        self, declared: Declared, partitions: list[Partition], snapshot: Snapshot
-    ) -> None:
-        """Compute some partitions of a step, and keep them in memory."""
-        self._n_steps += 1
-        self.on_step(declared.name, self._n_steps, max(self._n_steps, self._about))
-        warehouse, code = self.pipeline.warehouse, declared.step.code_version
-        step = "plan", f"{declared.name} {self._n_steps}"
-        if declared.step.unplanned:
-            for name in declared.step.writes:
-                table, asset = declared.table(name), "/".join(declared.path(name))
-                warehouse.keep(step, table, partitions, table.empty(), asset, code)
-            return
-        around = Inputs(
-            {},
-            self.corpus,
-            overrides=_WITHOUT_BERTSCORE,
-            note=partial(warehouse.reads.other, step),
-            store=warehouse.store,
-            folder=warehouse.home.corpora,
-            versions=warehouse.reads.tables[step],
+    def _questions(self, file: Partition, is_whole: bool) -> float:
+        """Return the number of questions whose passages an edit changes, and of new ones."""
+        if is_whole:
+            return self.stale.n_questions
+        changed, columns = self._texts[1], ["query_id", "node_id", "node_kind", "document_id"]
+        rows = self.stale.workspace.store.read(_CONTEXTS, [file], columns)[0].to_pylist()
+        read = {row["query_id"] for row in rows if _identity(row) in changed}
+        return len(read) + self.stale.n_new_questions
+
+    def _texts_of(self, cost: Cost, file: Partition, is_whole: bool) -> float:
+        """Return the number of stale passages, documents, or texts of a length."""
+        sizes: dict[tuple[str, float], list[int]] = defaultdict(list)
+        for passage in self._texts[0]:
+            is_stale = passage.is_edited if cost.whole_documents else passage.is_new
+            if file.bucket in (None, passage.bucket) and (is_whole or is_stale):
+                sizes[passage.document_id, passage.n_like_it].append(passage.n_tokens)
+        if cost.unit == "document":
+            return sum(n_like_it for _, n_like_it in sizes)
+        if not cost.lengths:
+            return sum(n_like_it * len(tokens) for (_, n_like_it), tokens in sizes.items())
+        values = (self.stale.setting(name) for name in cost.lengths)
+        lengths = {n for value in values for n in (value if isinstance(value, list) else [value])}
+        return sum(
+            n_like_it * math.ceil(sum(tokens) / length)
+            for (_, n_like_it), tokens in sizes.items()
+            for length in lengths
         )
-        try:
-            read = self._read(declared, step, partitions, snapshot)
-            results = list(declared.make(read, partitions, around))
-        except Exception as error:
-            raise PlanError(
-                f"corpus '{self.corpus}' cannot be planned: the dry run failed: {declared.name}: "
-                f"{error}"
-            ) from error
-        for name, rows in declared.joined(results).items():
-            asset = "/".join(declared.path(name))
-            warehouse.keep(step, declared.table(name), partitions, rows, asset, code)
-
-    def _read(
-        self,
-        declared: Declared,
-        step: tuple[str, str],
-        partitions: Sequence[Partition],
-        snapshot: Snapshot,
-    ) -> dict[str, Any]:
-        """Return everything that a step may read, by name."""
-        warehouse = self.pipeline.warehouse
-        models = ModelsIO(self.pipeline.models, warehouse.reads, TABLES["embedding_calls"], work_of)
-        read: dict[str, Any] = {}
-        for name in declared.reads:
-            if name in MODELS:
-                read[name] = models.model(step, declared.name, name, self.corpus, _log.debug)
-            elif name in declared.step.optional:
-                read[name] = warehouse.as_it_is(declared.table(name), [self.corpus])
-            elif name == SETTINGS:
-                read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
-            else:
-                table = declared.table(name)
-                family = family_of(table, declared.path(name))
-                node = snapshot.nodes.get(dg.AssetKey(declared.path(name)))
-                inputs = [
-                    p
-                    for p in (
-                        node.partitions(self.corpus)
-                        if node
-                        else warehouse.store.partitions(table, self.corpus)
-                    )
-                    if any(feeds(p, output) for output in partitions)
-                ]
-                read[name] = warehouse.rows(
-                    step,
-                    table,
-                    inputs,
-                    name in declared.step.untracked,
-                    declared.step.dictionaries.get(name, ()),
-                    family,
-                    declared.takes_what_exists(name),
-                )
-        return read
 
 
-def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:
-    """Return the assets that call a model, and those that they depend on.
-
-    What a step needs whose tables stay empty is not among them.
-    """
-    models = {asset.key for asset in model_assets}
-    empty = {
-        dg.AssetKey(declared.path(name))
-        for declared in STEPS
-        if declared.step.unplanned
-        for name in declared.step.writes
-    }
-    leading: set[dg.AssetKey] = set()
-    for key in reversed(graph.toposorted_asset_keys):
-        node = graph.get(key)
-        is_needed = node.child_keys & (leading - empty)
-        if is_needed or (node.parent_keys & models and key not in empty):
-            leading |= node.execution_set_asset_keys  # one step writes all of these
-    return leading
+def _identity(row: Mapping[str, Any]) -> str:
+    """Return what a row of `contexts` hangs on: its passage, or else its document."""
+    return row["node_id"] if row["node_kind"] == "chunk" else row["document_id"] or ""
 
 
-def _stages(graph: AssetGraph) -> dict[str, str]:
-    """Return "query" or "index" by asset."""
-    reached = {_QUESTIONS}
-    for key in graph.toposorted_asset_keys:
-        if graph.get(key).parent_keys & reached:
-            reached.add(key)
-    reached.remove(_QUESTIONS)
-    return {
-        key.to_user_string(): "query" if key in reached else "index"
-        for key in graph.toposorted_asset_keys
-    }
-
-
-def _added_up(
-    pipeline: Pipeline,
-    models: DryRunModels,
-    corpus: str,
-    store: ParquetStore,
-    is_current: bool,
-) -> Plan:
-    """Return the ledgers of a dry run as a plan; `store` is the store of the real home."""
-    graph = pipeline.definitions.resolve_asset_graph()
-    stages, settings = _stages(graph), models.settings
-    calls: dict[str, list[dict]] = {}
-    for row in read_appended(pipeline.store, TABLES["llm_calls"], corpus).to_pylist():
-        calls.setdefault(row["asset"], []).append(row)
-    judging = {key.to_user_string() for key in graph.get(_JUDGE).child_keys}
-
-    def model_of(asset: str) -> LlmSettings:
-        return models.settings_of("judge_model" if asset in judging else work_of(asset))
-
-    earlier = earlier_replies(store)
-    lines = []
-    for asset, rows in sorted(calls.items()):
-        model = model_of(asset)
-        peers = [name for name in models.recalled if model_of(name) == model]
-        recalled = models.recalled.get(asset, Recalled())
-        if recalled.n < ENOUGH:
-            recalled = sum((models.recalled[name] for name in peers), Recalled())
-        spoken = earlier.get((asset, model_name(model)), Spoken())
-        lines.append(call_line(asset, stages[asset], rows, recalled, spoken, model))
-    units = {}
-    if settings.embedding.backend == "openai_compatible":
-        units[models.identity("embedding_model")] = "texts"
-    if settings.scorer.backend == "openai_compatible":
-        units[models.identity("passage_scorer")] = "pairs"
-    embedded = read_appended(pipeline.store, TABLES["embedding_calls"], corpus)
-    lines += embedding_lines(embedded, units, stages)
-    n_questions = pipeline.store.count(TABLES["queries"], corpus)
-    notes = _notes(calls, {asset: model_of(asset) for asset in calls})
-    plan_ = Plan(corpus, lines, n_questions, is_current, notes)
-    return replace(plan_, notes=[*notes, *_over_budget(plan_, models.budget_of(store))])
-
-
-def _over_budget(plan_: Plan, budget: Budget) -> list[str]:
-    """Return a line for each limit of a day that the plan exceeds."""
-    total = plan_.total()
-    units = sum(line.n for line in plan_.lines)
+def _over_budget(models: Models, planned: Plan) -> Iterator[str]:
+    """Yield a line for each limit of a day that the plan exceeds."""
+    total = planned.total()
+    units = sum(line.n for line in planned.lines)
     needed = Amount(units, total.tokens_in + total.tokens_out, total.usd)
-    return [
-        f"over budget: {in_unit(getattr(needed, limit.unit), limit.unit)} are needed, "
-        f"{in_unit(limit.left, limit.unit)} of {limit.limit:,g} are left today ({limit.unit} in "
-        f"[{limit.table}] of gsum.toml)"
-        for limit in budget.exceeded(plan_.corpus, needed)
-    ]
+    for limit in models.budget.exceeded(planned.corpus, needed):
+        yield (
+            f"over budget: {in_unit(getattr(needed, limit.unit), limit.unit)} are needed, "
+            f"{in_unit(limit.left, limit.unit)} of {limit.limit:,g} are left today ({limit.unit} "
+            f"in [{limit.table}] of gsum.toml)"
+        )
 
 
-def _notes(
-    calls: Mapping[str, Sequence[Mapping]], settings: Mapping[str, LlmSettings]
-) -> list[str]:
-    """Return the unknowns of the plan; `settings` are those of the model of each asset."""
-    notes = []
-    for asset, rows in sorted(calls.items()):
-        if failed := [row["error"] for row in rows if row["error"] and not row["cached"]]:
-            notes.append(
-                f"{asset}: {count(len(failed), 'request')} failed in the dry run, and what "
-                f"depends on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
-            )
+def _unpriced(models: Models, lines: Sequence[Line]) -> Iterator[str]:
+    """Yield a line for each served language model without a price."""
+    used = [models.settings_of(line.model) for line in lines if line.unit == "calls"]
     unpriced = {
         model.table
-        for model in settings.values()
+        for model in used
         if model.backend == "openai_compatible"
         and not model.usd_per_million_tokens_in + model.usd_per_million_tokens_out
     }
     for table in sorted(unpriced):
-        notes.append(
+        yield (
             "no price is known: set usd_per_million_tokens_in and usd_per_million_tokens_out in "
             f"[{table}] of gsum.toml"
         )
-    return notes

@@ -1,182 +1,111 @@
-"""Requests of a dry run, added up by asset, with corrected numbers of tokens.
+"""Lines of a plan: numbers of requests with their tokens and price."""
 
-The tokens of a stub model are estimates, which are corrected in two ways. Tokens of prompts: the
-memo has replies of the real model, whose tokens a server counted, to requests of the same dry run.
-Tokens of replies: the ledger has earlier calls of the same asset, of any corpus, and shows how much
-longer replies to longer prompts are (a report is longer, an answer is not).
-"""
-
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
-from gsum_resources.llm.stub_model import STUB, Recalled
+from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-ENOUGH = 20  # earlier calls from which numbers are more reliable than an estimate
-COUNTED, ESTIMATE, EARLIER = "counted", "estimate", "earlier calls"
+ENOUGH = 20  # earlier calls from which their mean is more reliable than the default
+UNITS = {"embedding_model": "texts", "passage_scorer": "pairs"}
+"""What models other than language models are paid for."""
 _LEDGER = TABLES["llm_calls"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """Requests that a run would send for an asset.
+    """Requests that a run would send for an asset, about.
 
     Attributes
     ----------
-    stage : "query" where the asset depends on the corpus's questions, else "index".
+    stage : "query" where the asset is computed for questions, else "index".
+    model : what the model is for: "judge_model", "reports".
     unit : "calls" of a language model, "texts" embedded or "pairs" scored.
-    n : number of units to pay; calls include known repetitions after invalid replies.
-    from_memo : number of requests that the memo answers.
     usd : price, US dollars.
-    tokens_in_from, tokens_out_from : `COUNTED` by the model itself, an `ESTIMATE`, or derived from
-        `EARLIER` calls.
+    is_known : whether the tokens are those of earlier calls, not the default.
+    is_most : whether the memo may answer some of the requests.
     """
 
     asset: str
     stage: str
+    model: str
     unit: str
     n: int
-    from_memo: int
     tokens_in: int
     tokens_out: int
     usd: float
-    tokens_in_from: str = COUNTED
-    tokens_out_from: str = COUNTED
+    is_known: bool = False
+    is_most: bool = False
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """Number of earlier calls of an asset, and sums over them.
-
-    Attributes
-    ----------
-    tokens_in, tokens_out : sums of prompt tokens and of reply tokens.
-    squares, products : sums of squared prompt tokens, and of prompt tokens times reply tokens.
-    longest : longest reply, tokens.
-    """
+class Earlier:
+    """Means over the earlier requests of an asset to a model, of all corpora of a home."""
 
     n: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    squares: int = 0
-    products: int = 0
-    longest: int = 0
-
-    def __add__(self, other: "Spoken") -> "Spoken":
-        mine, theirs = astuple(self)[:-1], astuple(other)[:-1]
-        sums = (a + b for a, b in zip(mine, theirs, strict=True))
-        return Spoken(*sums, longest=max(self.longest, other.longest))
-
-    def replies_to(self, n: int, tokens_in: float) -> int:
-        """Return the total tokens of the replies to `n` prompts with `tokens_in` tokens in total.
-
-        Reply length is a least-squares line over prompt length, at most the longest reply so far.
-        """
-        spread = self.n * self.squares - self.tokens_in**2
-        slope = (self.n * self.products - self.tokens_in * self.tokens_out) / (spread or 1)
-        longer = tokens_in / n - self.tokens_in / self.n
-        return round(n * min(max(self.tokens_out / self.n + slope * longer, 0.0), self.longest))
+    calls: float = 1.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
 
 
-def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
-    """Return sums over the ledgers of all corpora, by asset and model, without failed calls."""
-    replies: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
-    for folder in store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*"):
-        calls = read_appended(store, _LEDGER, Partition.from_path(folder).corpus)
-        calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
-        read, written = (pc.cast(calls[name], "int64") for name in ("tokens_in", "tokens_out"))
-        columns = [calls["asset"], calls["model"], read, written]
-        columns += [pc.multiply(read, read), pc.multiply(read, written)]
-        table = pa.table(columns, names=["asset", "model", "in", "out", "squares", "products"])
-        sums = [(name, "sum") for name in table.column_names[2:]]
-        of_asset = table.group_by(["asset", "model"]).aggregate(
-            [("asset", "count"), *sums, ("out", "max")]
-        )
-        for asset, model, *spoken in zip(*(c.to_pylist() for c in of_asset.columns), strict=True):
-            replies[asset, model] += Spoken(*spoken)
-    return replies
+def earlier_calls(store: ParquetStore) -> dict[tuple[str, str], Earlier]:
+    """Return means by asset and model, without failed calls and those that the memo answered."""
+    corpora = store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*")
+    ledgers = [read_appended(store, _LEDGER, Partition.from_path(f).corpus) for f in corpora]
+    calls = pa.concat_tables([_LEDGER.empty(), *ledgers])
+    calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
+    means = [(name, "mean") for name in ("calls", "tokens_in", "tokens_out")]
+    rows = calls.group_by(["asset", "model"]).aggregate([("asset", "count"), *means])
+    columns = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    return {(asset, model): Earlier(*values) for asset, model, *values in columns}
 
 
-def call_line(
-    asset: str,
-    stage: str,
-    calls: Sequence[Mapping],
-    recalled: Recalled,
-    spoken: Spoken,
-    settings: LlmSettings,
-) -> Line:
-    """Return the line of an asset that calls a language model.
-
-    Parameters
-    ----------
-    calls : its rows of the dry run's ledger.
-    recalled : replies of the real model in the memo, of the asset or, if these are few, of all
-        assets that call the same model.
-    spoken : replies of the asset's earlier calls.
-    settings : settings of the model.
-    """
-    paid = [row for row in calls if not row["cached"]]
-    line = Line(
-        asset,
-        stage,
-        "calls",
-        len(paid),
-        len(calls) - len(paid),
-        sum(row["tokens_in"] for row in paid),
-        sum(row["tokens_out"] for row in paid),
-        sum(row["cost_usd"] for row in paid),
-    )
-    if not any(row["model"] == STUB for row in paid):
-        return line
-    line = replace(line, tokens_in_from=ESTIMATE, tokens_out_from=ESTIMATE)
-    if recalled.n >= ENOUGH:
-        line = replace(
-            line,
-            n=round(line.n * recalled.calls / recalled.n),
-            tokens_in=round(line.tokens_in * recalled.tokens_in / recalled.estimated),
-            tokens_in_from=EARLIER,
-        )
-    if spoken.n >= ENOUGH and paid:
-        tokens_out = spoken.replies_to(len(paid), line.tokens_in)
-        line = replace(line, tokens_out=tokens_out, tokens_out_from=EARLIER)
-    if settings.backend != "openai_compatible":  # a local model costs nothing
-        return replace(line, usd=0.0)
-    prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
-    return replace(line, usd=(line.tokens_in * prices[0] + line.tokens_out * prices[1]) / 1e6)
-
-
-def model_name(settings: LlmSettings) -> str:
-    """Return the model's name in the ledger: for a local folder, the folder's name."""
+def ledger_name(settings: LlmSettings) -> str:
+    """Return the name of a language model in the ledger: of a local folder, the folder's name."""
     if settings.backend == PACKAGED:
         return PACKAGED_NAME
     local = settings.backend == "transformers_local" and Path(settings.model).is_dir()
     return Path(settings.model).name if local else settings.model
 
 
-def embedding_lines(
-    rows: pa.Table, units: Mapping[str, str], stages: Mapping[str, str]
-) -> Iterator[Line]:
-    """Yield a line for each asset that calls a served embedder or scorer.
+def line_of(
+    asset: str,
+    stage: str,
+    models: Models,
+    name: str,
+    n: float,
+    cost: Cost,
+    share: float,
+    earlier: Mapping[tuple[str, str], Earlier],
+) -> Line:
+    """Return the line of `n` requests to the model that serves `name`.
 
     Parameters
     ----------
-    rows : the dry run's `embedding_calls`.
-    units : "texts" or "pairs" by identity of a served model; others cost nothing.
-    stages : "query" or "index" by asset.
+    share : tokens of a prompt in proportion to the usual ones, since methods differ.
     """
-    sums = rows.group_by(["asset", "model"]).aggregate(
-        [("n_texts", "sum"), ("tokens_in", "sum"), ("cost_usd", "sum")]
-    )
-    for row in sums.sort_by("asset").to_pylist():
-        if unit := units.get(row["model"]):
-            spent = row["n_texts_sum"], 0, row["tokens_in_sum"], 0, row["cost_usd_sum"]
-            yield Line(row["asset"], stages[row["asset"]], unit, *spent, ESTIMATE, ESTIMATE)
+    if unit := UNITS.get(name):
+        embedding, scorer = models.settings.embedding, models.settings.scorer
+        price = (embedding if unit == "texts" else scorer).usd_per_million_tokens
+        tokens = round(n * cost.tokens_in)
+        return Line(asset, stage, name, unit, round(n), tokens, 0, tokens * price / 1e6)
+    settings = models.settings_of(name)
+    known = earlier.get((asset, ledger_name(settings)), Earlier())
+    is_known = known.n >= ENOUGH
+    usual = (known.tokens_in, known.tokens_out) if is_known else (cost.tokens_in, cost.tokens_out)
+    tokens_in, tokens_out = round(n * usual[0] * share), round(n * usual[1])
+    usd = 0.0
+    if models.is_served(name):
+        usd = tokens_in * settings.usd_per_million_tokens_in / 1e6
+        usd += tokens_out * settings.usd_per_million_tokens_out / 1e6
+    calls = round(n * (known.calls if is_known else 1.0))
+    return Line(asset, stage, name, "calls", calls, tokens_in, tokens_out, usd, is_known)

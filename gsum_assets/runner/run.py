@@ -27,6 +27,7 @@ from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
+from gsum_assets.refresh.methods import with_methods
 from gsum_assets.refresh.requests import move_requests
 from gsum_assets.refresh.staleness import Staleness, possible
 from gsum_assets.refresh.step import complete_catalogue
@@ -142,21 +143,15 @@ def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> s
 
     Parameters
     ----------
-    names : of methods and families, "default" and "all". Before its first run a corpus keeps these
-        alone, later those of before, too.
+    names : see `with_methods`.
 
     Raises
     ------
     CorpusError
         If the corpus cannot be read or written, or a method is unknown.
     """
-    root = workspace.home.corpora
-    added = METHODS.wanted(root, corpus, names)
-    before = METHODS.wanted(root, corpus)
-    is_new = not workspace.store.partitions(TABLES["documents"], corpus)
-    is_set = load_settings(root / corpus).methods is not None
-    kept = added if is_new and not is_set else [*before, *added]
-    if set(kept) == set(before):
+    root, kept = workspace.home.corpora, with_methods(workspace, corpus, names)
+    if set(kept) == set(METHODS.wanted(root, corpus)):
         return ""
     return keep_methods(root / corpus, kept)
 

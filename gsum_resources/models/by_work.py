@@ -183,11 +183,7 @@ class Models:
     @cached_property
     def budget(self) -> Budget:
         """The budget of a day for served models."""
-        return self.budget_of(self.store)
-
-    def budget_of(self, store: ParquetStore) -> Budget:
-        """Return the budget of another store of the same home, as of the home of a plan."""
-        return Budget(self.settings, lambda: state_of(store))
+        return Budget(self.settings, lambda: state_of(self.store))
 
     def reserve(self, name: str, corpus: str, run_id: str = "") -> Reserve:
         """Return how batches of requests of a model are charged; a model without server is free."""

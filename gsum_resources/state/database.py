@@ -195,7 +195,6 @@ class State:
 
     Attributes
     ----------
-    behind : another database whose replies are read as well, but never written.
     address : URL without its password.
 
     Raises
@@ -205,7 +204,6 @@ class State:
     """
 
     def __init__(self, where: str) -> None:
-        self.behind: State | None = None
         self._engine = _engine(where)
         self.address = self._engine.url.render_as_string(hide_password=True)
         self._turn = threading.Lock()  # threads wait for this lock, not in SQLite's sleep
@@ -318,9 +316,6 @@ class State:
             for batch in batches_of(keys):
                 rows = connection.execute(query.where(REPLIES.c.key.in_(batch)))
                 found.update((bytes(key), bytes(value)) for key, value in rows)
-        if self.behind:
-            left = [key for key in keys if key not in found]
-            found |= self.behind.replies(kind, model, left)
         return found
 
     def now(self, connection: sa.Connection) -> float:

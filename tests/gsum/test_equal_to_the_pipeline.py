@@ -13,9 +13,8 @@ from gsum_assets.definitions import METHODS
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.stub_models import LetterHashes
 from tests.conftest import House
-from tests.models import HashEmbedder
+from tests.models import HashEmbedder, LetterHashes
 from tests.pipeline.homes import house_at, write_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]

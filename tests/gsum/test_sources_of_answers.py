@@ -8,9 +8,8 @@ import pytest
 import gsum
 from gsum_assets.definitions import METHODS
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.stub_models import LetterHashes
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
-from tests.models import HashEmbedder
+from tests.models import HashEmbedder, LetterHashes
 
 MEETINGS = {  # with fillers and repetitions, which the embedded model leaves out
     "ferry": "Ann: So, um, the ferry broke its its pump in March.\nBob: Mm-hmm.\n"

@@ -15,7 +15,7 @@ from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.stream import Assembly
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, CompletionError, Request
-from gsum_resources.state.layered import memory_store
+from gsum_resources.state.memory_store import memory_store
 from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_server
 

@@ -13,12 +13,12 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
-from gsum_resources.models.stub_models import LetterHashes
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
+from tests.models import LetterHashes
 from tests.pipeline.homes import copy_of, house_at, write_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]

@@ -9,8 +9,7 @@ import pytest
 from benchmarks.attribution import TEXTS, Home
 from gsum_assets.evaluation.attribution import Verdict
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.stub_models import LetterHashes
-from tests.models import HashEmbedder
+from tests.models import HashEmbedder, LetterHashes
 from tests.pipeline.homes import house_at, write_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]

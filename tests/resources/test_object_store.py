@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.state.layered import store_over
 from gsum_resources.store import parquet_store
 from gsum_resources.store.catalogue import build_catalogue, define_views
 from gsum_resources.store.input_key import InputKey
@@ -137,17 +136,6 @@ def test_a_failed_write_leaves_the_old_file(store: ParquetStore) -> None:
     with pytest.raises(RuntimeError, match="stopped"):
         stop_half_way()
     assert store.fs.cat_file(path) == b"old"
-
-
-def test_a_layer_over_it_lists_both(store: ParquetStore) -> None:
-    with store_over(store, without=[QUERIES.name]) as layer:
-        layer.write(CHUNKS, Partition("tales", "07"), listed_files(CHUNKS, 1), Provenance("", "1"))
-        layer.delete(CHUNKS, Partition("tales", "00"))
-        found = Lineage(layer, TABLES, lambda _: None)
-        buckets = [p.bucket for p in found.provenances(CHUNKS.name, "tales")]
-        assert buckets == ["01", "07"]
-        assert not found.provenances(QUERIES.name, "tales")
-    assert len(store.partitions(CHUNKS, "tales")) == 2
 
 
 def test_views_request_nothing_before_they_are_queried(

@@ -61,9 +61,6 @@ def test_replies_are_found_by_kind_model_and_key(database: str) -> None:
     other = State(database)
     assert other.replies("kind", "model", [*keys, bytes(15)]) == {key: key * 2 for key in keys}
     assert other.replies("kind", "another", keys) == other.replies("other", "model", keys) == {}
-    own = State(database)
-    own.behind = other
-    assert own.replies("kind", "model", keys[:2]) == {key: key * 2 for key in keys[:2]}
 
 
 def test_transaction_is_repeated_once_if_the_server_ended(database: str) -> None:
