@@ -129,7 +129,8 @@ def _missing(
     since: Mapping[str, float] = {corpus: seen.missing.get(corpus, now) for corpus in sorted(gone)}
     seen.missing = dict(since)
     for corpus, first in since.items():
-        seen.digests.pop(corpus, None)
+        if corpus in seen.digests:  # it may come back as it was: its runs are counted on
+            seen.digests[corpus] = "", seen.digests[corpus][1]
         left_h = (grace_s - (now - first)) / 3600
         if left_h > 0:
             notes.append(

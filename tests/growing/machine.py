@@ -18,7 +18,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.methods import drop_methods
 from tests.growing.choices import FAMILIES, MODELS, QUESTIONS, SETTINGS, SMALL, Tables
-from tests.growing.daemon import Daemon, execute, scheduled
 from tests.growing.folders import IDS, KINDS, Entry, Folder
 from tests.growing.home import (
     GIVEN,
@@ -34,6 +33,7 @@ from tests.growing.home import (
     tables_that_mention,
 )
 from tests.growing.killed import killed_at
+from tests.pipeline.daemon import Daemon, execute, scheduled
 from tests.tales import tale
 
 CORPORA = ("left", "right")

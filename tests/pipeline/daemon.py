@@ -21,10 +21,8 @@ class Daemon:
 
     cursor: str | None = None
 
-    def tick(
-        self, pipeline: Pipeline, instance: dg.DagsterInstance
-    ) -> dg.SensorResult | dg.SkipReason:
-        """Evaluate the sensor, and keep its cursor and the partitions that it adds."""
+    def look(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> dg.SensorResult:
+        """Evaluate the sensor, and return what it requests."""
         definitions = pipeline.definitions
         with (
             redirect_stderr(io.StringIO()),  # where a sensor logs
@@ -33,21 +31,25 @@ class Daemon:
             ) as context,
         ):
             result = definitions.resolve_sensor_def(SENSOR)(context)
-        assert isinstance(result, dg.SensorResult | dg.SkipReason)
-        if isinstance(result, dg.SensorResult):
-            self.cursor = result.cursor
-            for change in result.dynamic_partitions_requests or ():
-                assert isinstance(change, dg.AddDynamicPartitionsRequest)
-                instance.add_dynamic_partitions(
-                    change.partitions_def_name, list(change.partition_keys)
-                )
+        if isinstance(result, dg.SkipReason):
+            return dg.SensorResult(skip_reason=result, cursor=self.cursor)
+        assert isinstance(result, dg.SensorResult)
+        return result
+
+    def tick(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> dg.SensorResult:
+        """Evaluate the sensor, and keep its cursor and the partitions that it adds."""
+        result = self.look(pipeline, instance)
+        self.cursor = result.cursor
+        for change in result.dynamic_partitions_requests or ():
+            assert isinstance(change, dg.AddDynamicPartitionsRequest)
+            instance.add_dynamic_partitions(change.partitions_def_name, list(change.partition_keys))
         return result
 
     def work(
         self, pipeline: Pipeline, instance: dg.DagsterInstance
     ) -> list[dg.ExecuteInProcessResult]:
         """Tick once, and execute the runs that are requested."""
-        requests = getattr(self.tick(pipeline, instance), "run_requests", None) or ()
+        requests = self.tick(pipeline, instance).run_requests or ()
         return [execute(pipeline, instance, request) for request in requests]
 
 
