@@ -6,7 +6,7 @@ import dagster as dg
 
 from gsum_assets.dagster_assets.checks import check_results, check_specs
 from gsum_assets.dagster_assets.metadata import described, of_asset, of_result
-from gsum_assets.dagster_assets.partitions import COMMAND, GSUM, corpora
+from gsum_assets.dagster_assets.partitions import GSUM, command_of, corpora
 from gsum_assets.dagster_assets.run_resource import HomeOfRun
 from gsum_assets.pipeline.step import MODELS, SETTINGS
 from gsum_assets.registry.declared import INDEX, Declared
@@ -53,7 +53,7 @@ def asset_of(
     )
     def refresh(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         home: HomeOfRun = context.resources.gsum
-        may_wait = COMMAND not in context.run.tags  # a person at a terminal tries again
+        may_wait = command_of(context.run) is None  # a person at a terminal tries again
         with explained(may_wait):
             done = home.refresh(declared, context)
             results = [

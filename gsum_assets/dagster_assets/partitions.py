@@ -14,3 +14,8 @@ COMMAND = "gsum/command"
 
 GSUM = "gsum"
 """Key of the resource that opens the home for the steps of a run."""
+
+
+def command_of(run: dg.DagsterRun) -> str | None:
+    """Return the `COMMAND` of a run; None of another run, also of one that repeats a command's."""
+    return None if run.parent_run_id else run.tags.get(COMMAND)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import dagster as dg
 import psutil
 
-from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, PARTITION
+from gsum_assets.dagster_assets.partitions import CORPORA, PARTITION, command_of
 from gsum_assets.pipeline.finding import count
 from gsum_assets.refresh.step import data_version
 from gsum_assets.registry.declared import STEPS, Declared
@@ -37,8 +37,8 @@ def dead_runs(instance: dg.DagsterInstance, store: ParquetStore) -> list[dg.Dags
     is_local = isinstance(instance.run_launcher, dg.DefaultRunLauncher)
     dead = []
     for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
-        if COMMAND in run.tags:
-            if locked_by(store, run.tags.get(PARTITION, "")) != run.tags[COMMAND]:
+        if holder := command_of(run):
+            if locked_by(store, run.tags.get(PARTITION, "")) != holder:
                 dead.append(run)
         elif is_local and _lost_its_worker(instance, run):
             dead.append(run)

@@ -7,7 +7,7 @@ import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.edit import keep_methods
-from gsum_assets.dagster_assets.partitions import COMMAND, PARTITION
+from gsum_assets.dagster_assets.partitions import PARTITION, command_of
 from gsum_assets.refresh.inputs import Run
 from gsum_assets.refresh.step import Refreshed, complete_catalogue, refresh_step
 from gsum_assets.registry.declared import Declared
@@ -103,7 +103,7 @@ def run_resource(workspace: Workspace, is_presented: bool = True) -> dg.Resource
             yield home
             return
         log = context.log.info if context.log else print
-        holder = context.run.tags.get(COMMAND, context.run.run_id)
+        holder = command_of(context.run) or context.run.run_id
         with locked(workspace.store, corpus, holder, lambda other: log(f"waiting for {other}")):
             yield home
 

@@ -14,6 +14,7 @@ from gsum_assets.dagster_assets.partitions import PARTITION
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.runner.report import Reader, RefreshError
 from gsum_resources.dagster_io.instance import CONFIG_FILE, LOCATION, workspace_file
+from gsum_resources.dagster_io.job_origin import REPOSITORY
 from gsum_resources.settings.home import Home
 
 _HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
@@ -64,7 +65,7 @@ def submit(
     """
     selector = {
         "repositoryLocationName": LOCATION,
-        "repositoryName": "__repository__",
+        "repositoryName": REPOSITORY,
         "pipelineName": INDEX_JOB,
         "assetSelection": [{"path": list(key.path)} for key in keys],
     }

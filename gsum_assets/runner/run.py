@@ -17,8 +17,8 @@ from gsum_assets.corpus.edit import keep_methods
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
-from gsum_assets.dagster_assets.partitions import CORPORA, GSUM
-from gsum_assets.dagster_assets.record import COMMAND, fail_dead_runs, take_over, this_process
+from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, GSUM, command_of
+from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_process
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
@@ -35,6 +35,7 @@ from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
 from gsum_assets.runner import daemon
 from gsum_assets.runner.report import Events, NoEvents, Reader, RefreshError, RunReport
+from gsum_resources.dagster_io.job_origin import runs_of_location
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import ModelUnavailableError
@@ -231,15 +232,16 @@ class _Refresh:
         self.events.begins(due)
         reader = Reader(report, self.events)
         self.instance.add_event_listener(run_id, reader.read)
-        result = self.pipeline.definitions.resolve_job_def(INDEX_JOB).execute_in_process(
-            run_config={"loggers": _QUIET, **config},
-            instance=self.instance,
-            partition_key=self.corpus,
-            raise_on_error=False,
-            asset_selection=keys,
-            run_id=run_id,
-            tags={COMMAND: holder},
-        )
+        with runs_of_location(self.instance, INDEX_JOB):
+            result = self.pipeline.definitions.resolve_job_def(INDEX_JOB).execute_in_process(
+                run_config={"loggers": _QUIET, **config},
+                instance=self.instance,
+                partition_key=self.corpus,
+                raise_on_error=False,
+                asset_selection=keys,
+                run_id=run_id,
+                tags={COMMAND: holder},
+            )
         if not result.success and not report.errors:
             report.stopped = f"run {run_id} failed outside its steps; see it in the Dagster UI"
 
@@ -341,7 +343,7 @@ def cancel_own_runs(instance: dg.DagsterInstance) -> None:
     """Mark the unfinished runs that this process executes as canceled."""
     started = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     for run in instance.get_runs(dg.RunsFilter(statuses=started)):
-        if run.tags.get(COMMAND, "").startswith(this_process()):
+        if (command_of(run) or "").startswith(this_process()):
             instance.report_run_canceled(run, "`gsum run` was interrupted")
             if instance.event_log_storage.supports_global_concurrency_limits:
                 instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
