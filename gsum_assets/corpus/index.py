@@ -23,7 +23,6 @@ from gsum_assets.pipeline.result import Markdown, Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.chunk_lengths import chunk_lengths
-from gsum_assets.plots.embedding_map import embedding_map
 from gsum_resources.messages.progress import reporter
 
 _FAILURES_SHOWN = 20
@@ -91,12 +90,7 @@ def _chunk_embeddings(inputs: Inputs) -> Result:
     embedded = with_earlier(
         inputs, "chunk_embeddings", chunks, lambda new: embed_chunks(new, embedder)
     )
-
-    def shown() -> Mapping[str, Any]:
-        plot = Picture(embedding_map(embedded, inputs.title), "map of the chunks")
-        return {"chunk_embeddings": {"plot": plot}}
-
-    return Result(embedded, shown=shown)
+    return Result(embedded)
 
 
 def _queries(inputs: Inputs) -> Result:

@@ -37,10 +37,7 @@ def clean_name(text: str) -> str:
     if name.endswith(")") and stripped.count("(") > stripped.count(")"):
         stripped += ")"  # "Tennessee Valley Authority (TVA)"
     if len(stripped) > MOST_CHARS:
-        raise ValueError(
-            f"the name '{stripped[:40]}…' has {len(stripped):,} characters; the most is "
-            f"{MOST_CHARS}"
-        )
+        raise ValueError(f"the name has {len(stripped):,} characters; the most is {MOST_CHARS}")
     return stripped
 
 

@@ -37,6 +37,11 @@ QuestionKind = Literal[
 ]
 
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
+_NO_TEXTS = frozenset(
+    {"query_id", "document_id", "kind", "form", "split", "is_answerable"}
+    | {"relevant_document_ids", "relevant_spans"}
+)
+"""Keys whose values a message may show: Dagster keeps messages, and no text of a question."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class _Line(BaseModel):
         if self.form not in (None, "choice") and self.options:
             raise ValueError(f"options with form '{self.form}'; make it 'choice' or remove them")
         if strangers := [r for r in self.references if self.options and r not in self.options]:
-            raise ValueError(f"reference {strangers[0]!r:.80} is none of the options")
+            raise ValueError(f"{len(strangers)} of the references are none of the options")
         if self.document_id is None and any(s.document_id is None for s in self.relevant_spans):
             raise ValueError("relevant_spans without document_id; name the document of each")
         return self
@@ -249,10 +254,11 @@ def content_query_id(text: str, document_id: str | None) -> str:
 
 
 def _line_errors(error: ValidationError) -> str:
-    """Return key, value and remedy of each validation error of a line."""
+    """Return key, value and remedy of each validation error of a line, without texts."""
     messages = []
     for problem in error.errors():
         key = ".".join(str(step) for step in problem["loc"]) or "the line"
-        value = "" if problem["type"] == "missing" else f" has value {problem['input']!r:.80}"
+        names_value = problem["type"] != "missing" and not _NO_TEXTS.isdisjoint(problem["loc"][:1])
+        value = f" has value {problem['input']!r:.80}" if names_value else ""
         messages.append(f"'{key}'{value}: {problem['msg']}")
     return "; ".join(messages) + "; correct the line"

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.evaluation.question_topics import Topic
 from gsum_assets.evaluation.suggested_question import question_about
+from gsum_assets.evaluation.token_usage import why
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
@@ -96,10 +97,10 @@ def by_model(
     """
     requests = [_request(each, texts, prompts) for each in asked]
     written, failures = [], []
-    for each, reply in zip(asked, model.complete(requests), strict=True):
+    for number, (each, reply) in enumerate(zip(asked, model.complete(requests), strict=True), 1):
+        which = f"no {each.kind} question about topic {number} of {len(asked)}"
         if not isinstance(reply, Completion) or not isinstance(reply.parsed, DataQuestion):
-            why = reply.text if isinstance(reply, Completion) else reply.message
-            failures.append(f"no {each.kind} question about '{each.topic.phrase}': {why}")
+            failures.append(f"{which}: {why(reply)}")
             continue
         ids = _shown(each.topic)
         assertions = [
@@ -111,10 +112,7 @@ def by_model(
             text = " ".join(reply.parsed.question.split())
             written.append(Written(each, text, assertions, reply.model))
         else:
-            failures.append(
-                f"no {each.kind} question about '{each.topic.phrase}': no point has the number "
-                "of a passage"
-            )
+            failures.append(f"{which}: no point has the number of a passage")
     return written, failures
 
 

@@ -12,7 +12,7 @@ from gsum_assets.gae.clusters import clustered
 from gsum_assets.gae.graph_edges import Edges, edges_of, graph_edges
 from gsum_assets.gae.methods import METHODS, PUBLISHED_EDGES, training_settings
 from gsum_assets.gae.node_features import node_features
-from gsum_assets.gae.plots import clusters_picture, loss_picture
+from gsum_assets.gae.plots import loss_picture
 from gsum_assets.gae.reconstruction import constant_loss, edge_auc, undirected
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
 from gsum_assets.gae.weigh import agreements, weight_of
@@ -137,7 +137,7 @@ def _clusters(inputs: Inputs) -> Result:
     return Result(
         pa.table(rows, schema=table.schema),
         beside={"clusterings": pa.Table.from_pylist(scopes, judged.schema)},
-        shown=lambda: {"clusterings": _shown(inputs.title, collection, vectors, labels, scopes)},
+        shown=lambda: {"clusterings": _shown(labels, scopes)},
     )
 
 
@@ -152,26 +152,11 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
     return float(silhouette_score(vectors, labels)) if 2 <= n < len(labels) else None
 
 
-def _shown(
-    title: str,
-    collection: Collection,
-    vectors: np.ndarray,
-    labels: np.ndarray,
-    scopes: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Return plot and measures of a clustering."""
+def _shown(labels: np.ndarray, scopes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return sizes and measures of a clustering."""
     sizes, counts = np.unique(np.bincount(labels), return_counts=True)
     by_size = zip(sizes[::-1].tolist(), counts[::-1].tolist(), strict=True)
-    lengths = np.diff(collection.starts).tolist()
-    names = [
-        f"{document_id} #{position}"
-        for document_id, n in zip(collection.document_ids, lengths, strict=True)
-        for position in range(n)
-    ]
-    silhouette = scopes[0]["silhouette"]
-    png = clusters_picture(vectors, labels, names, title, silhouette)
     return {
-        "plot": Picture(png, "clusters of passages"),
         "clusters_by_size": {f"{size:,}": n for size, n in by_size},
         **{f"{row['scope']}_{key}": row[key] for row in scopes for key in ("weight", "agreement")},
     }

@@ -17,7 +17,7 @@ from gsum_assets.gor.learn import (
 )
 from gsum_assets.gor.methods import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
 from gsum_assets.gor.node_rankings import node_rankings
-from gsum_assets.gor.plots import graph_picture, training_curves
+from gsum_assets.gor.plots import training_curves
 from gsum_assets.gor.record_graph import record_graph
 from gsum_assets.gor.respond import respond
 from gsum_assets.gor.settings import RankingSettings, SimulationSettings, TrainingSettings
@@ -99,17 +99,7 @@ def _record_graph(inputs: Inputs) -> Result:
         inputs.table("historical_responses"),
         inputs.model("embedding_model"),
     )
-
-    def shown() -> Mapping[str, Any]:
-        if not nodes.num_rows:
-            return {}
-        ids = nodes["document_id"].to_pylist()
-        first = min(ids)
-        of_first = nodes.filter([document == first for document in ids])
-        png = graph_picture(of_first, edges, f"records of {first}")
-        return {"record_nodes": {"plot": Picture(png, "record graph")}}
-
-    return Result(nodes, beside={"record_edges": edges}, shown=shown)
+    return Result(nodes, beside={"record_edges": edges})
 
 
 def token_embedder(inputs: Inputs) -> LocalTokenEmbedder:

@@ -1,25 +1,19 @@
-"""Plots of Graph of Records: the graph of one document, and training curves."""
+"""Plot of training curves."""
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
-    FAINT,
     INK,
-    Axes,
     Figure,
     as_png,
     axes_at,
     empty_figure,
-    legend_below,
     new_figure,
     plot_epochs,
 )
-from gsum_assets.plots.network import draw_edges
 
-_PASSAGE, _RESPONSE = COLOURS[0], COLOURS[1]
-_LINE = -1.0  # y of the passages: more than one round below round 1
 _CURVES = (
     ("loss", "loss"),
     ("loss_cl", "contrastive part"),
@@ -27,80 +21,6 @@ _CURVES = (
     ("entropy", "entropy over nodes, nats"),
     ("learning_rate", "learning rate"),
 )
-
-
-@as_png
-def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> Figure:
-    """Plot one document's graph of records.
-
-    Passages are on the bottom line by position, responses above it by round, each above the mean of
-    the nodes that it used. Marker size grows with the degree; unused passages are hollow.
-
-    Parameters
-    ----------
-    edges : rows of `gor.record_edges`; edges with an end outside of `nodes` are not drawn.
-    """
-    documents = sorted(set(nodes["document_id"].to_pylist()))
-    if len(documents) > 1:
-        raise ValueError(
-            f"gor: a plot shows one document, but these nodes are of {len(documents)} (first: "
-            f"'{documents[0]}'); filter record_nodes by document_id"
-        )
-    if not documents:
-        return empty_figure(f"{title}: no nodes")
-    positions, ends = _layout(nodes, edges)
-    is_chunk = np.array(nodes["kind"].to_pylist()) == "chunk"
-    degree = nodes["degree"].to_numpy()
-    n_unused = int((is_chunk & (degree == 0)).sum())
-    counts = (
-        f"{is_chunk.sum():,} passages ({n_unused:,} unused), {(~is_chunk).sum():,} responses, "
-        f"{len(ends):,} edges"
-    )
-    figure = new_figure(7.27, 4.6)  # 800 pixels wide
-    labels = (f"{title}: {counts}", "position of the passage", "round of the response")
-    axes = axes_at(figure, (0.55, 0.35, 6.6, 3.45), *labels)
-    for of_chunk, colour in ((True, _PASSAGE), (False, _RESPONSE)):  # that of the node used
-        used = ends[is_chunk[ends[:, 0]] == of_chunk]
-        draw_edges(axes, positions, used, colour, linewidths=0.5, alpha=0.35)
-    _draw_nodes(axes, positions, degree, is_chunk)
-    axes.set_yticks([y for y in axes.get_yticks() if y >= 1 and y.is_integer()])
-    axes.set_ylim(_LINE - 1, max(1, positions[:, 1].max()) + 1)
-    return figure
-
-
-def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions `(n_nodes, 2)` and edges as source and target rows `(n_edges, 2)`."""
-    row_of = {node_id: row for row, node_id in enumerate(nodes["node_id"].to_pylist())}
-    pairs = zip(edges["source_id"].to_pylist(), edges["target_id"].to_pylist(), strict=True)
-    found = [(row_of[a], row_of[b]) for a, b in pairs if a in row_of and b in row_of]
-    ends = np.array(sorted(found), np.int64).reshape(-1, 2)
-    is_chunk = np.array(nodes["kind"].to_pylist()) == "chunk"
-    position = nodes["position"].to_numpy().astype(float)
-    middle = position[is_chunk].mean() if is_chunk.any() else 0.0
-    positions = np.stack(
-        [np.where(is_chunk, position, middle), np.where(is_chunk, _LINE, position)], 1
-    )
-    for row in sorted(np.flatnonzero(~is_chunk), key=lambda row: position[row]):
-        used = ends[ends[:, 1] == row, 0]  # earlier rounds already have their position
-        if len(used):
-            positions[row, 0] = positions[used, 0].mean()
-    return positions, ends
-
-
-def _draw_nodes(
-    axes: Axes, positions: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray
-) -> None:
-    """Draw dots whose size grows with the degree, and a legend."""
-    kinds = (
-        ("passage used", is_chunk & (degree > 0), {"color": _PASSAGE}),
-        ("passage unused", is_chunk & (degree == 0), {"facecolor": "white", "edgecolor": FAINT}),
-        ("response", ~is_chunk, {"color": _RESPONSE}),
-    )
-    for name, which, how in kinds:
-        if which.any():
-            sizes = 10 + 4 * degree[which]
-            axes.scatter(*positions[which].T, s=sizes, label=name, zorder=2, linewidths=0.7, **how)
-    legend_below(axes, len(kinds))
 
 
 @as_png

@@ -22,7 +22,6 @@ from gsum_assets.graphrag.given_rows import (
     Location,
     RelationshipRow,
     Row,
-    examples,
     good_rows,
 )
 from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
@@ -212,21 +211,17 @@ def _unfound(
     numbers_of_pairs: Sequence[Collection[int]],
 ) -> Iterator[str]:
     """Yield a line for the entities, and one for the relationships, without a chunk."""
-    entities = [f"'{entity.name}'" for key, entity in given.entities.items() if not mentioned[key]]
-    pairs = [
-        f"'{pair.source}' and '{pair.target}'"
-        for pair, numbers in zip(given.relationships, numbers_of_pairs, strict=True)
-        if not numbers
-    ]
-    for file, what, missed, n_all in (
-        (_ENTITIES, "entities are in no chunk", entities, len(given.entities)),
-        (_RELATIONSHIPS, "relationships have both ends in no chunk", pairs, len(numbers_of_pairs)),
+    entities = [not mentioned[key] for key in given.entities]
+    pairs = [not numbers for numbers in numbers_of_pairs]
+    for file, what, are_missed in (
+        (_ENTITIES, "entities are in no chunk", entities),
+        (_RELATIONSHIPS, "relationships have both ends in no chunk", pairs),
     ):
-        if missed:
+        if any(are_missed):
             yield (
-                f"{file}: {len(missed):,} of {n_all:,} {what} ({examples(missed)}) and are left "
-                "out; write names as the texts do, and in text_unit_ids and document_ids ids of "
-                "this corpus"
+                f"{file}: {sum(are_missed):,} of {len(are_missed):,} {what} and are left out; "
+                "write names as the texts do, and in text_unit_ids and document_ids ids of this "
+                "corpus"
             )
 
 

@@ -21,7 +21,6 @@ from gsum_assets.graphrag.given_communities import GivenReport, hierarchy, read_
 from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.methods import METHODS
-from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.graphrag.reports import Reporter
 from gsum_assets.graphrag.same_entity import ModelJudge
 from gsum_assets.graphrag.settings import (
@@ -32,7 +31,7 @@ from gsum_assets.graphrag.settings import (
 )
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
@@ -114,23 +113,17 @@ def _given_communities(inputs: Inputs) -> tuple[_Given | None, Sequence[str]]:
 
 
 def _communities(inputs: Inputs) -> Result:
-    graph = inputs.table("entities"), inputs.table("relationships")
     chosen = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
     given, failures = _given_communities(inputs)
-    rows = communities(*graph, chosen, given)
+    rows = communities(inputs.table("entities"), inputs.table("relationships"), chosen, given)
 
     def shown() -> Mapping[str, Any]:
         by_level = rows.group_by("level").aggregate([("size", "count"), ("size", "max")])
         levels = {
-            "communities_by_level": {
-                str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
-                for row in by_level.sort_by("level").to_pylist()
-            }
+            str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
+            for row in by_level.sort_by("level").to_pylist()
         }
-        if not rows.num_rows:
-            return {"communities": levels}
-        png = communities_picture(rows, *graph, f"{inputs.corpus}: largest communities")
-        return {"communities": {"plot": Picture(png, "largest communities"), **levels}}
+        return {"communities": {"communities_by_level": levels}}
 
     return Result(rows, failures, shown=shown)
 

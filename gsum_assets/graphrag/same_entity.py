@@ -102,15 +102,18 @@ class ModelJudge:
             )
             for pair in pairs
         ]
-        same = []
+        same, problems = [], []
         for pair, reply in zip(pairs, self._model.complete(requests), strict=True):
             verdict, problem = usable(reply, Verdict)
             if verdict is None:
-                self.failures.append(
-                    f"'{pair.first}' and '{pair.other}' are not compared: {problem}"
-                )
+                problems.append(problem)
             elif verdict.is_same:
                 same.append(pair)
+        if problems:
+            self.failures.append(
+                f"{len(problems):,} of {len(pairs):,} pairs of names are not compared "
+                f"(first: {problems[0]})"
+            )
         return same
 
     def _passages(self, names: Mapping[str, Name], wanted: set[str]) -> dict[str, str]:

@@ -47,7 +47,7 @@ class Relationship(BaseModel):
     @model_validator(mode="after")
     def _joins_two(self) -> "Relationship":
         if name_key(self.source) == name_key(self.target):
-            raise ValueError(f"'{self.source}' is related to itself; name two entities")
+            raise ValueError("an entity is related to itself; name two entities")
         return self
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
 from gsum_assets.jerr.synopses import synopses
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
-from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
@@ -111,18 +110,7 @@ def _graph(inputs: Inputs) -> Result:
         )
         for size, graph in graphs.items()
     }
-
-    def shown() -> Mapping[str, Any]:
-        from gsum_assets.jerr.plots import graph_picture
-
-        pictures = {}
-        for size, graph in graphs.items():
-            title = f"{inputs.title}, line chunks of {size}"
-            picture = Picture(graph_picture(graph.nodes, graph.edges, title), "graph")
-            pictures[f"graph_of_{size}"] = picture
-        return {"nodes": pictures}
-
-    return _side_by_side(_GRAPH, results)._replace(shown=shown)
+    return _side_by_side(_GRAPH, results)
 
 
 def _pages(inputs: Inputs) -> pa.Table | Result:

@@ -12,7 +12,6 @@ from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
-from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.settings import (
     CommunitySettings,
     GraphSettings,
@@ -20,7 +19,7 @@ from gsum_assets.lightpal.settings import (
     WalkSettings,
 )
 from gsum_assets.lightpal.walk_trust import walk_trust
-from gsum_assets.pipeline.result import Picture, Result, Shown
+from gsum_assets.pipeline.result import Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
@@ -91,15 +90,7 @@ def _passage_edges(inputs: Inputs) -> Result:
         chosen = earlier_edges(earlier)
         edges = edges_among(similar, scores, collection, n_edges, chosen, hashes)
         earlier.write_basis(edges, edges_basis(similar, hashes))
-
-    def shown() -> dict:
-        if not edges.num_rows:
-            return {}
-        chunks = inputs.tables["chunks"].columns(["chunk_id", "document_id", "position"])
-        png = passage_graph_picture(edges, chunks, inputs.title)
-        return {"passage_edges": {"plot": Picture(png, "passage graph")}}
-
-    return Result(edges, shown=shown)
+    return Result(edges)
 
 
 def _communities(inputs: Inputs) -> Result:

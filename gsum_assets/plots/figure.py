@@ -24,12 +24,10 @@ INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
 # Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
 # which is hard to see on white
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # by comparison with the best method
 BOUND = "#b9b9b9"  # an upper bound
 UNCOMPARED = "#d9d2e3"  # no difference can be shown
 OTHERS = "#a9a9a9"  # what has no colour of its own
-STYLES = tuple((colour, marker) for marker in "oD" for colour in COLOURS)
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
 _MAX_MESSAGE = 110  # characters
@@ -65,7 +63,10 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 def axes_at(figure: Figure, box: Box, title: str = "", x: str = "", y: str = "") -> Axes:
     """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed."""
-    axes = _added(figure, box)
+    left, top, width, height = box
+    across, down = figure.get_size_inches()
+    shares = (left / across, 1 - (top + height) / down, width / across, height / down)
+    axes = figure.add_axes(shares, facecolor="none")
     axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
     axes.set_xlabel(x, fontsize=9, color=INK)
     axes.set_ylabel(y, fontsize=9, color=INK)
@@ -74,23 +75,6 @@ def axes_at(figure: Figure, box: Box, title: str = "", x: str = "", y: str = "")
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
     return axes
-
-
-def plane_at(
-    figure: Figure, box: Box, x: tuple[float, float] = (0, 1), y: tuple[float, float] = (0, 1)
-) -> Axes:
-    """Add a plane without visible axes, with the limits `x` and `y`."""
-    axes = _added(figure, box)
-    axes.set(xlim=x, ylim=y)
-    axes.set_axis_off()
-    return axes
-
-
-def _added(figure: Figure, box: Box) -> Axes:
-    left, top, width, height = box
-    across, down = figure.get_size_inches()
-    shares = (left / across, 1 - (top + height) / down, width / across, height / down)
-    return figure.add_axes(shares, facecolor="none")
 
 
 def heading(figure: Figure, text: str, top: float = 0.0) -> None:
@@ -120,14 +104,6 @@ def write_beside(axes: Axes, x: float, row: float, text: str, colour: str = INK)
     write(axes, x, row, text, colour, transform=axes.get_yaxis_transform())
 
 
-def write_outlined(axes: Axes, x: float, y: float, text: str, width: float, **how: Any) -> None:
-    """Write a text, centred at `x`, with a white outline of `width` points."""
-    from matplotlib.patheffects import withStroke
-
-    shown = axes.text(x, y, text, ha="center", parse_math=False, **how)
-    shown.set_path_effects([withStroke(linewidth=width, foreground="white")])
-
-
 def plot_epochs(
     axes: Axes, epochs: np.ndarray, values: np.ndarray, colour: str, **how: Any
 ) -> None:
@@ -151,19 +127,16 @@ def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
 
 
 def legend_beside(axes: Axes, title: str) -> None:
-    """Add a legend to the right of the axes."""
-    _legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title)
-
-
-def legend_below(axes: Axes, n_columns: int) -> None:
-    """Add a legend below the axes and their label."""
-    where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-    _legend(axes, ncols=n_columns, markerscale=0.8, **where)
-
-
-def _legend(axes: Axes, **how: Any) -> None:
-    """Add a legend whose names are never parsed as formulas."""
-    legend = axes.legend(fontsize=9, frameon=False, labelcolor=INK, title_fontsize=9, **how)
+    """Add a legend to the right of the axes, whose names are never parsed as formulas."""
+    legend = axes.legend(
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        title=title,
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        title_fontsize=9,
+    )
     legend.get_title().set_color(FAINT)
     for text in legend.get_texts():
         text.set_parse_math(False)

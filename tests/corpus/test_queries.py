@@ -61,18 +61,18 @@ def test_ids_depend_on_content(tmp_path):
 def test_bad_queries_are_reported_and_skipped(tmp_path):
     bad = {
         2: ('{"text": ', ["not JSON", "correct the line"]),
-        3: ([], ["the line", "[]"]),
+        3: ([], ["the line", "dictionary"]),
         4: ({"query_id": "no"}, ["'no'", "'text'", "Field required"]),
         5: ({"query_id": "good", "text": "again"}, ["'good'", "already used on line 1"]),
         6: ({"query_id": "u", "text": "x", "document_id": "d9"}, ["'u'", "'d9'", "not in the"]),
         7: ({"query_id": "v", "text": "x", "relevant_document_ids": ["d1", "d8"]}, ["'v'", "'d8'"]),
         8: ({"query_id": "k", "text": "x", "kind": "odd"}, ["'k'", "'kind'", "'odd'", "general"]),
         9: ({"query_id": "s", "text": "x", "split": "val"}, ["'split'", "'val'", "'dev'"]),
-        10: ({"query_id": "r", "text": "x", "references": "one"}, ["'references'", "'one'"]),
-        11: ({"query_id": "b", "text": "  "}, ["'text'", "'  '"]),
+        10: ({"query_id": "r", "text": "x", "references": "one"}, ["'references'", "valid list"]),
+        11: ({"query_id": "b", "text": "  "}, ["'text'", "pattern"]),
         12: ({"text": "x", "form": "choice", "options": ["a"]}, ["1 options", "at least two"]),
         13: ({"text": "x", "form": "short", "options": ["a", "b"]}, ["options with form 'short'"]),
-        14: ({"text": "x", "options": ["a", "b"], "references": ["c"]}, ["'c'", "none of the"]),
+        14: ({"text": "x", "options": ["a", "b"], "references": ["c"]}, ["none of the"]),
         15: ({"text": "x", "relevant_spans": [{"start": 0, "end": 4}]}, ["name the document"]),
         16: (
             {"text": "x", "document_id": "d1", "relevant_spans": [{"start": 4, "end": 4}]},

@@ -1,30 +1,28 @@
-"""The plots of a record graph and of a training: their sizes, and what they refuse."""
+"""The plot of a training."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.plots import graph_picture, training_curves
-from tests.plots.method_toys import records, training_log
-from tests.plots.png import check, image_of
+from gsum_assets.gor.plots import training_curves
+from gsum_assets.pipeline.tables import TABLES
+from tests.plots.png import check, drawn, image_of, is_empty
 
 
-@pytest.mark.parametrize(("n_chunks", "n_responses"), [(500, 30), (60, 30), (1, 1), (3, 0), (0, 2)])
-def test_graph_fits_a_page(n_chunks, n_responses):
-    png = graph_picture(*records(n_chunks, n_responses, ["a"]), "a meeting")
-    check(png, max_width=800)
+def training_log(n: int, **columns) -> pa.Table:
+    """Losses of `n` epochs that fall."""
+    epochs = np.arange(1, n + 1)
+    names = ("loss", "loss_cl", "loss_rank", "entropy", "learning_rate", "seconds")
+    return pa.table({"epoch": epochs, **dict.fromkeys(names, 5 / epochs), **columns})
 
 
-def test_every_edge_is_drawn():
-    nodes, edges = records(40, 10, ["a"])
-    png = graph_picture(nodes, edges, "$a_1$")
-    assert graph_picture(nodes, edges.slice(0, 12), "$a_1$") != png
-
-
-def test_plot_shows_one_document():
-    (first, edges), (second, _) = (records(2, 0, [name]) for name in "ab")
-    with pytest.raises(ValueError, match=r"of 2 \(first: 'a'\); filter record_nodes"):
-        graph_picture(pa.concat_tables([first, second]), edges, "two")
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_any_log_gives_a_small_plot_in_any_order(n):
+    log = training_log(n)
+    png = drawn(training_curves, log, "$a_1$")
+    check(png)
+    assert training_curves(log.take(list(range(n))[::-1]), "$a_1$") == png
+    assert is_empty(training_curves(TABLES["gor.training_log"].empty(), "x"))
 
 
 def test_disabled_loss_term_has_no_panel():

@@ -84,7 +84,7 @@ def test_no_and_lost_replies_leave_two_entities() -> None:
     rows, _, judge = judged(lambda request: None)
     assert not merged(rows)
     assert judge.failures == [
-        "'lower mere' and 'mere reservoir' are not compared: the server is tired"
+        "1 of 1 pairs of names are not compared (first: the server is tired)"
     ]
 
 

@@ -1,6 +1,6 @@
 """Edges that close no cycle: which are taken, the cycles that others would close, and the order."""
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsum_assets.jerr.acyclic import Acyclic, without_cycles
-from gsum_assets.jerr.layers import heights, layers
 from gsum_assets.jerr.order import ByLineChunks, Overlapping
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
@@ -86,45 +85,6 @@ def test_first_edge_is_kept_unless_it_is_a_loop(edges):
 def test_no_nodes_and_no_edges():
     assert without_cycles(0, []) == Acyclic([], {}, [])
     assert without_cycles(3, []) == Acyclic([], {}, [0, 1, 2])
-
-
-# Layers: every edge leads on, and simple graphs are drawn without crossings.
-
-NAMED = [f"n{i}" for i in range(12)]
-PAIRS = st.lists(st.sampled_from(list(combinations(NAMED, 2))), unique=True, max_size=30)
-
-
-@given(PAIRS)
-def test_each_node_has_one_position_and_edges_point_to_later_layers(edges):
-    found = layers(NAMED, edges)
-    assert sorted(node for some in found for node in some) == sorted(NAMED)
-    assert all(found)
-    layer = {node: i for i, some in enumerate(found) for node in some}
-    assert all(layer[source] < layer[target] for source, target in edges)
-
-
-@given(PAIRS, st.randoms(use_true_random=False))
-def test_edge_order_does_not_matter(edges, random):
-    assert layers(NAMED, random.sample(edges, len(edges))) == layers(NAMED, edges)
-
-
-def test_parallel_edges_do_not_cross():
-    edges = [("a", "z"), ("b", "y"), ("c", "x")]
-    assert layers(list("abcxyz"), edges) == [["a", "b", "c"], ["z", "y", "x"]]
-
-
-def test_node_without_predecessors_stands_just_before_its_successors():
-    assert layers(list("abcd"), [("a", "b"), ("b", "c"), ("d", "c")]) == [["a"], ["b", "d"], ["c"]]
-
-
-def test_isolated_nodes_fill_the_shortest_layers():
-    assert layers(list("abcde"), [("a", "c"), ("b", "c")]) == [["a", "b", "e"], ["c", "d"]]
-    assert [len(some) for some in layers(NAMED, [])] == [8, 4]
-
-
-def test_heights_are_centred_at_0_with_unit_distance():
-    assert heights(3).tolist() == [-1, 0, 1]
-    assert heights(2).tolist() == [-0.5, 0.5]
 
 
 # Passages in the order in which nodes point to their line chunks.

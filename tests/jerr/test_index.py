@@ -75,11 +75,3 @@ def test_line_chunks_are_as_full_as_can_be() -> None:
     *full, _ = run(INDEX[:1], there)["line_chunks"].to_pylist()
     most = max(n_word_pieces(lines))
     assert all(row["n_tokens"] + most > 50 for row in full)
-
-
-def test_plot_of_each_size() -> None:
-    there = inputs(ExtractiveModel(HashEmbedder()), 50, 100)
-    step = next(step for step in INDEX if step.table == "nodes")
-    shown = step.result(there.with_tables(run(INDEX[:4], there))).shown()
-    assert list(shown["nodes"]) == ["graph_of_50", "graph_of_100"]
-    assert all(picture.png.startswith(b"\x89PNG") for picture in shown["nodes"].values())

@@ -179,13 +179,13 @@ LISTS = [  # an invalid item or list does not cost the others
         CHUNK,
         of(**THREE, relationships=[SELF], claims=[CLAIM]),
         THREE | {"claims": [CLAIM]},
-        ("relationships: is related",),
+        ("relationships: an entity is related",),
     ),
     Case(
         CHUNK,
         of(**THREE, relationships=[SELF], claims=[UNKNOWN]),
         THREE,
-        ("claims, status", "relationships: is"),
+        ("claims, status", "relationships: an entity is"),
     ),
     Case(
         CHUNK,
@@ -202,7 +202,7 @@ LISTS = [  # an invalid item or list does not cost the others
         CHUNK,
         of(**THREE, relationships=[*SELVES, *TIES]),
         THREE | {"relationships": TIES},
-        ("2 of relationships: is related to itself; name two entities",),
+        ("2 of relationships: an entity is related to itself; name two entities",),
     ),
     Case(
         CHUNK, of(entities=[LIN | {"description": None}]), {"entities": [LIN | {"description": ""}]}

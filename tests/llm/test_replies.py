@@ -407,8 +407,8 @@ def test_valid_entities_are_kept(text: str, names: list[str], slips: list[str]) 
 @pytest.mark.parametrize(
     ("relationship", "slip"),
     [
-        (related("Lin", "LIN"), "relationships: is related to itself"),
-        (related("Lin", " **lin**."), "relationships: is related to itself"),
+        (related("Lin", "LIN"), "relationships: an entity is related to itself"),
+        (related("Lin", " **lin**."), "relationships: an entity is related to itself"),
         (related("Lin", ""), "relationships, target: the name holds no letter or digit"),
         (
             related("Lin", "Ann", strength="much"),

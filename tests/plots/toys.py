@@ -30,17 +30,6 @@ def chunks(n: int, names: list[str]) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["chunks"].schema)
 
 
-def embeddings(n: int, names: list[str], dimension: int = 16) -> pa.Table:
-    vectors = np.random.default_rng(n).normal(size=(n, dimension)).astype(np.float32)
-    flat = pa.array(vectors.ravel())
-    columns = {
-        "chunk_id": [f"c{i:05d}" for i in range(n)],
-        "document_id": pa.array(with_names(names, n), pa.string()),
-        "embedding": pa.FixedSizeListArray.from_arrays(flat, dimension),
-    }
-    return pa.table(columns)
-
-
 def scores(n: int, names: list[str]) -> pa.Table:
     """`n` questions; the names are those of metrics."""
     values = np.random.default_rng(n).random(n)

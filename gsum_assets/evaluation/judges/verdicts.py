@@ -100,7 +100,7 @@ def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
         raise UnparsedError(f"{reply.model}: the reply does not match its schema")
     if mark not in reply.parsed.mark:
         raise UnparsedError(
-            f"{reply.model}: the verdict has the mark '{reply.parsed.mark[:40]}' instead of "
-            f"'{mark}'; it may be copied from a judged text"
+            f"{reply.model}: the verdict has another mark than '{mark}'; it may be copied from a "
+            "judged text"
         )
     return reply.parsed
