@@ -1,51 +1,107 @@
 """The tables of one method over given texts: each is made in memory when it is first read.
 
-The steps are those of the pipeline, with the same inputs in the same order, so that they give the
-same rows. Nothing here knows Dagster, and nothing is written to disk.
+The steps are those of the pipeline, executed by the same function on a store in memory, so that
+they give the same rows. Nothing here knows Dagster, and nothing is written to disk.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from gsum.progress import Progress
 from gsum.wording import naming_arguments
-from gsum_assets.answering.ask import Sections
-from gsum_assets.answering.workspace import section_of
+from gsum_assets.answering.workspace import Workspace, section_of
 from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.load import N_BUCKETS, Taken, bucket_of
+from gsum_assets.corpus.load import Taken, bucket_of
 from gsum_assets.corpus.queries import Query, as_queries
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.family import Family
-from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.declared import (
-    CORPUS_STEPS,
-    EVALUATION_STEPS,
-    Declared,
-    with_indexes_read,
-    work_of,
-)
-from gsum_resources.llm.ledger import Ledger
-from gsum_resources.messages.progress import reporter
+from gsum_assets.refresh.inputs import Run, StepReader
+from gsum_assets.refresh.step import refresh_step
+from gsum_assets.refresh.usage import Usage
+from gsum_assets.registry.declared import CORPUS_STEPS, INDEX, Declared, with_indexes_read
 from gsum_resources.models.by_work import Models
-from gsum_resources.store.lazy import Lazy
-from gsum_resources.store.parquet_store import Partition, conform
+from gsum_resources.settings.home import Home
+from gsum_resources.state.bucket_counts import BucketCounts
+from gsum_resources.state.memory_store import memory_store
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.table import Table
 
 CORPUS = "texts"
 """Name of the corpus that the given texts make up."""
 
-_GIVEN = ("documents", "queries")  # steps that read files, and are made of what is given here
-_OF_CORPUS = ("generated_questions",)  # of the steps of evaluation those before the questions
+_BUCKET = "00"  # the only one, so that each table is one piece
+_NO_HOME = Home(Path(os.devnull), "")  # no file is in it: settings and texts are given
 _LOG = logging.getLogger("gsum")
+
+
+class LazyStore(ParquetStore):
+    """A store in memory whose tables are made when they are first read.
+
+    Attributes
+    ----------
+    make : makes a table by its name, unless it is made already.
+    """
+
+    def __init__(self) -> None:
+        vars(self).update(vars(memory_store()))
+        self.make: Callable[[str], None] = lambda _: None
+        self._decoded: dict[tuple, tuple[pa.Table, dict[Partition, str]]] = {}
+
+    def write(self, table: Table, *how: Any) -> Provenance:
+        """Write rows of a table, see `ParquetStore.write`."""
+        self._decoded = {key: rows for key, rows in self._decoded.items() if key[0] != table.name}
+        return super().write(table, *how)
+
+    def read(
+        self,
+        table: Table,
+        partitions: Sequence[Partition],
+        columns: Sequence[str] | None = None,
+        as_dictionaries: Sequence[str] = (),
+    ) -> tuple[pa.Table, dict[Partition, str]]:
+        """Return rows of a table, see `ParquetStore.read`; each file is decoded once."""
+        self.make(table.name)
+        key = table.name, tuple(partitions), tuple(as_dictionaries)
+        if key not in self._decoded:
+            self._decoded[key] = super().read(table, partitions, None, as_dictionaries)
+        rows, hashes = self._decoded[key]
+        names = rows.column_names if columns is None else [*columns, *table.dimensions]
+        return rows.select(names), hashes
+
+    def footers(self, table: Table, *how: Any) -> dict[Partition, Provenance]:
+        """Return the footers of files of a table, see `ParquetStore.footers`."""
+        self.make(table.name)
+        return super().footers(table, *how)
+
+    def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
+        """Return the number of rows in each of some tables, by name."""
+        for table in tables:
+            self.make(table.name)
+        return super().counts(tables, corpus)
+
+
+@dataclass(frozen=True)
+class _GivenSettings(Workspace):
+    """A workspace whose corpus has given settings, instead of a `corpus.toml`."""
+
+    settings: CorpusSettings = field(default_factory=CorpusSettings)
+
+    def sections(self, corpus: str) -> Callable[[str], Any]:
+        """Return what gives a section of the settings, see `Workspace.sections`."""
+        return partial(section_of, self.settings)
 
 
 class MemoryTables:
@@ -58,7 +114,8 @@ class MemoryTables:
     loaded : the documents.
     questions : with references where there are any.
     settings : as of a `corpus.toml`.
-    models : whose store keeps memos and replies.
+    store : receives the tables.
+    models : with the same store.
     progress : shows the steps that take long.
 
     Attributes
@@ -73,23 +130,19 @@ class MemoryTables:
         loaded: Taken,
         questions: Sequence[Query],
         settings: CorpusSettings,
+        store: LazyStore,
         models: Models,
         progress: Progress,
     ) -> None:
-        self.family, self.method, self.models = family, method, models
-        self._progress = progress
+        self.family, self.method = family, method
         self.failures: list[str] = []
-        self._questions = questions
-        self._settings = settings
-        steps = [declared for declared in CORPUS_STEPS if declared.name not in _GIVEN]
-        steps += [declared for declared in EVALUATION_STEPS if declared.name in _OF_CORPUS]
-        self._makers = {
-            declared.table(name).name: declared
-            for declared in (*steps, *with_indexes_read(family))
-            for name in declared.step.writes
-        }
-        self._made: dict[str, pa.Table] = {}
-        for name, rows in {
+        self._questions, self._progress = questions, progress
+        self._store, store.make = store, self._make
+        self._workspace = _GivenSettings(_NO_HOME, self._store, models, settings)
+        self._run = Run(log=_LOG.info, force=True)  # each step once: no file can be stale
+        self._made: set[str] = set()
+        BucketCounts(self._store).add(CORPUS, 1)
+        given: dict[str, Sequence[Any]] = {
             "source_documents": loaded.listing,
             "documents": loaded.documents,
             "rejected_documents": loaded.rejected,
@@ -97,23 +150,26 @@ class MemoryTables:
             "converted_documents": (),
             "source_queries": (),
             "source_graph": (),
-        }.items():
-            self._keep(TABLES[name], rows_of(TABLES[name], rows))
+        }
+        for name, rows in given.items():
+            self._write(TABLES[name], rows_of(TABLES[name], rows))
+        self._makers = {
+            declared.table(name).name: declared
+            for declared in (*CORPUS_STEPS, *with_indexes_read(family))
+            if declared.is_needed([method]) and declared.step.table != INDEX
+            for name in declared.step.writes
+        }
 
     @property
     def names(self) -> list[str]:
         """Every table that there is or that can be made."""
-        return list(dict.fromkeys([*self._made, "queries", *self._makers]))
+        return list(dict.fromkeys([*self._made, *self._makers]))
 
     def get(self, name: str) -> pa.Table:
         """Return the rows of a table, as the store of a home gives them."""
-        if name not in self._made:
-            with self.working([name]):
-                if name == "queries":
-                    self._keep(TABLES[name], self._queries())
-                else:
-                    self._make(self._makers[name])
-        return self._made[name]
+        with self.working([name]):
+            self._make(name)
+        return self._stored(name)
 
     @contextmanager
     def working(self, names: Sequence[str]) -> Iterator[None]:
@@ -123,19 +179,21 @@ class MemoryTables:
 
     def _n_steps(self, names: Sequence[str]) -> int:
         """Return how many steps are left to make tables, if each reads all that it may."""
-        left, steps = list(names), dict[str, Declared]()
+        left, steps = list(names), set[str]()
         while left:
             name = left.pop()
-            maker = self._makers.get("generated_questions" if name == "queries" else name)
-            if name in self._made or maker is None or maker.name in steps:
+            if name in self._made or name not in self._makers:
                 continue
-            steps[maker.name] = maker
-            left += [maker.table(r).name for r in maker.reads if r not in (*MODELS, SETTINGS)]
+            declared = self._makers[name]
+            if declared.name not in steps:
+                steps.add(declared.name)
+                left += [declared.table(read).name for read in declared.read_tables]
         return len(steps)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return some columns of a table."""
-        return self.get(name) if columns is None else self.get(name).select(list(columns))
+        rows = self.get(name)
+        return rows if columns is None else rows.select(list(columns))
 
     def scores(self, bertscore: bool) -> pa.Table:
         """Return the scores of the answers, those of BERTScore only where they are wanted."""
@@ -145,18 +203,46 @@ class MemoryTables:
 
     @cached_property
     def _scores_without_bertscore(self) -> pa.Table:
-        overrides = {"scores": {"bertscore": False}}
-        with self.working(["scores"]), self._progress.step("scores"):
-            return self._joined(self._makers["scores"], overrides)["scores"]
+        settings = self._workspace.settings
+        without = {"scores": {**settings.scores, "bertscore": False}}
+        workspace = replace(self._workspace, settings=settings.model_copy(update=without))
+        with self.working(["scores"]):
+            self._execute(self._makers["scores"], workspace)
+        return self._stored("scores")
 
-    def inputs(self, asset: str) -> Inputs:
+    def inputs(self) -> Inputs:
         """Return what the question half of the method reads, for a question on the side."""
-        tables: dict[str, Any] = {
-            name: Lazy(partial(self.get, self.family.table(name).name))
-            for name in self.family.read_by_questions
-        }
-        tables |= {name: Lazy(partial(self._model, name, asset)) for name in MODELS}
-        return Inputs({**tables, SETTINGS: Sections(self._section)}, CORPUS, self.method)
+        reads = [*self.family.read_by_questions, *MODELS, SETTINGS]
+        answering = replace(self._makers["summaries"], reads=reads)
+        files = [Partition(CORPUS, method=self.method)]
+        reader = StepReader(self._workspace, answering, files, [_BUCKET], self._run, Usage())
+        return Inputs(reader.inputs(), CORPUS, self.method)
+
+    def _make(self, name: str) -> None:
+        """Make a table unless it is made, or is being made."""
+        if name in self._made or name not in self._makers:
+            return
+        if name == "queries":
+            self._write(TABLES[name], self._queries())
+            return
+        declared = self._makers[name]
+        self._made |= {declared.table(written).name for written in declared.step.writes}
+        self._execute(declared, self._workspace)
+
+    def _execute(self, declared: Declared, workspace: Workspace) -> None:
+        if declared.for_questions:
+            self._make("queries")
+        _LOG.info("%s", declared.name)
+        with self._progress.step(declared.name):
+            done = refresh_step(workspace, declared, CORPUS, [self.method], self._run)
+        done.raise_failed()
+        self.failures += [f"{declared.name}: {failure}" for failure in done.failures]
+        table = declared.table(declared.step.table)
+        n_failed = sum(
+            footer.failed for footer in self._store.footers(table, done.written).values()
+        )
+        if n_failed:
+            self.failures.append(f"{declared.name}: {n_failed} requests got no valid reply")
 
     def _queries(self) -> pa.Table:
         generated = as_queries(self.get("generated_questions"), self.get("assertions"))
@@ -166,79 +252,15 @@ class MemoryTables:
         self.failures += failures
         return rows
 
-    def _make(self, declared: Declared) -> None:
-        _LOG.info("%s", declared.name)
-        with self._progress.step(declared.name):
-            for name, rows in self._joined(declared).items():
-                self._keep(declared.table(name), rows)
+    def _write(self, table: Table, rows: pa.Table) -> None:
+        """Write rows that are given, and not computed by a step."""
+        self._made.add(table.name)
+        is_by_document = table.dimensions == DOCUMENT_LEVEL
+        if is_by_document:  # in the order in which a home with its buckets has them
+            buckets = pa.array(map(bucket_of, rows["document_id"].to_pylist()), pa.string())
+            rows = rows.take(pc.sort_indices(buckets))
+        file = Partition(CORPUS, _BUCKET if is_by_document else None)
+        self._store.write(table, file, rows, Provenance("", ""))
 
-    def _joined(
-        self, declared: Declared, overrides: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> dict[str, pa.Table]:
-        """Return the rows of each table that a step writes."""
-        around = Inputs(
-            {}, CORPUS, overrides=overrides or {}, log=_LOG.info, store=self.models.store
-        )
-        read = {name: self._input(declared, name) for name in declared.reads}
-        made = []
-        for inputs, result in declared.make(read, self._partitions(declared), around):
-            self.failures += [f"{declared.name}: {failure}" for failure in result.failures]
-            made.append((inputs, Result(result.rows, beside=result.beside)))
-        return declared.joined(made)
-
-    def _partitions(self, declared: Declared) -> list[Partition]:
-        if declared.level == DOCUMENT_LEVEL:
-            return [Partition(CORPUS, bucket=f"{i:02d}") for i in range(N_BUCKETS)]
-        return [Partition(CORPUS, method=self.method if declared.level == RESULT else None)]
-
-    def _input(self, declared: Declared, name: str) -> Any:
-        if name in MODELS:
-            return Lazy(partial(self._model, name, declared.name))
-        if name == SETTINGS:
-            return Sections(self._section)
-        table, columns = declared.table(name), declared.step.dictionaries.get(name, ())
-        if name in declared.step.optional:
-            return Lazy.of(table.empty())
-        return Lazy(lambda: _with_dictionaries(self.get(table.name), table, columns))
-
-    def _model(self, name: str, asset: str) -> Any:
-        report = reporter(f"{asset}: {name}", _LOG.info)
-        failed = partial(self._failed, asset)
-        if name == "embedding_model":
-            return self.models.embedder.reporting(report, lambda _: None)
-        if name == "passage_scorer":
-            return self.models.scorer.reporting(report, lambda _: None, failed)
-        ledger = Ledger(self.models.store, TABLES["llm_calls"], CORPUS, asset)
-        work = work_of(asset) if name == "language_model" else name
-        return self.models.language_model(ledger, report, failed, work)
-
-    def _failed(self, asset: str, document_id: str) -> None:
-        about = f" on document '{document_id}'" if document_id else ""
-        self.failures.append(f"{asset}: a request{about} got no valid reply")
-
-    def _section(self, _: str, name: str) -> Any:
-        return section_of(self._settings, name)
-
-    def _keep(self, table: Table, rows: pa.Table) -> None:
-        """Keep rows as the store would give them back: in order of buckets, with dimensions."""
-        rows = conform(table, rows, table.name)
-        dimensions: dict[str, Callable[[], pa.Array]] = {
-            "corpus": lambda: pa.repeat(CORPUS, rows.num_rows),
-            "method": lambda: pa.repeat(self.method, rows.num_rows),
-        }
-        if table.dimensions == DOCUMENT_LEVEL:
-            buckets = [bucket_of(document_id) for document_id in rows["document_id"].to_pylist()]
-            order = sorted(range(len(buckets)), key=buckets.__getitem__)
-            rows = rows.take(pa.array(order, pa.int64()))
-            dimensions["bucket"] = lambda: pa.array(sorted(buckets), pa.string())
-        for name in table.dimensions:
-            rows = rows.append_column(name, dimensions[name]())
-        self._made[table.name] = rows
-
-
-def _with_dictionaries(rows: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with columns of texts as dictionaries, and with them the dimensions."""
-    for name in (*columns, *table.dimensions) if columns else ():
-        at = rows.column_names.index(name)
-        rows = rows.set_column(at, name, rows[name].dictionary_encode())
-    return rows
+    def _stored(self, name: str) -> pa.Table:
+        return self._store.read(TABLES[name], self._store.partitions(TABLES[name], CORPUS))[0]

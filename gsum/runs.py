@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsum.answers import Answer
 from gsum.frames import frame_of, is_frame, plain_record, records_of
-from gsum.in_memory import MemoryTables
+from gsum.in_memory import LazyStore, MemoryTables
 from gsum.names import family_named, unknown
 from gsum.progress import Progress
 from gsum.wording import naming_arguments, of_arguments
@@ -23,7 +23,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
 from gsum_resources.settings.schema import checked_settings as checked_model_settings
-from gsum_resources.state.layered import memory_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,14 +105,16 @@ def run(
         loaded = _load_texts(texts, for_corpus)
         asked = _load_questions(questions, {document.document_id for document in loaded.documents})
     n_characters = sum(len(document.text) for document in loaded.documents)
+    store = LazyStore()
     used = Models(
         for_models,
-        memory_store(),
+        store,
         TABLES["llm_calls"],
         dict(models or {}),
         quick=n_characters <= _QUICK_CHARACTERS,
     )
-    tables = MemoryTables(family, method, loaded, asked, for_corpus, used, Progress(progress))
+    shown = Progress(progress)
+    tables = MemoryTables(family, method, loaded, asked, for_corpus, store, used, shown)
     wanted = family.read_by_questions if not asked else ["summaries"]
     names = [family.table(table).name for table in wanted]
     with tables.working(names):
@@ -200,7 +201,7 @@ class Result:
         """
         tables = self._tables
         with tables.working([]):
-            inputs = tables.inputs("ask")
+            inputs = tables.inputs()
             reply = answer(
                 tables.family, inputs, question, tables.read, document_id, explain, where
             )

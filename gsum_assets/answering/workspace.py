@@ -1,9 +1,8 @@
 """An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +11,6 @@ from gsum_assets.pipeline.corpus_settings import (
     CorpusSettings,
     checked_section,
     load_settings,
-    with_tables,
 )
 from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, PromptFolder, overrides, prompt_text
 from gsum_assets.pipeline.tables import TABLES
@@ -62,32 +60,19 @@ class Workspace:
         """Return the rows of a table of a corpus, see `kept_rows`."""
         return self.kept_rows(TABLES[name], self.store.partitions(TABLES[name], corpus))
 
-    def section(
-        self,
-        corpus: str,
-        name: str,
-        replaced: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ) -> Any:
+    def section(self, corpus: str, name: str) -> Any:
         """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
 
         The section "prompts.gor.response" is a prompt, of a file or built in.
-
-        Parameters
-        ----------
-        replaced : keys that replace those of the file, by table.
 
         Raises
         ------
         CorpusError
             If a file cannot be read or gives a bad value.
         """
-        return self.sections(corpus, replaced)(name)
+        return self.sections(corpus)(name)
 
-    def sections(
-        self,
-        corpus: str,
-        replaced: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ) -> Callable[[str], Any]:
+    def sections(self, corpus: str) -> Callable[[str], Any]:
         """Return `section` for a corpus at this moment: its `corpus.toml` is read once.
 
         Raises
@@ -97,10 +82,7 @@ class Workspace:
         """
         folder = self.home.corpora / corpus
         prompt_folders = PromptFolder(folder), PromptFolder(self.home.prompts)
-        settings = load_settings(folder)
-        if replaced:
-            settings = with_tables(settings, replaced)
-        return partial(section_of, settings, prompt_folders=prompt_folders)
+        return partial(section_of, load_settings(folder), prompt_folders=prompt_folders)
 
 
 def section_of(

@@ -255,22 +255,6 @@ def checked_section(
         raise CorpusError(f"{source}, table [{name}]: {failures}") from error
 
 
-def with_tables(
-    settings: CorpusSettings, tables: Mapping[str, Mapping[str, Any]]
-) -> CorpusSettings:
-    """Return settings in which some keys of tables are replaced; other keys remain."""
-
-    def merged(before: Any, after: Mapping[str, Any]) -> Any:
-        if isinstance(before, BaseModel):
-            values = merged(before.model_dump(exclude_unset=True), after)
-            return type(before).model_validate(values, strict=True)
-        inner = {k: merged(before.get(k, {}), v) for k, v in after.items() if isinstance(v, dict)}
-        return {**before, **after, **inner}
-
-    update = {name: merged(getattr(settings, name), table) for name, table in tables.items()}
-    return settings.model_copy(update=update)
-
-
 def _described(problem: Any, root: type[BaseModel]) -> str:
     """Return key, value and remedy of one pydantic error."""
     path = [str(step) for step in problem["loc"]]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gsum_resources.state.leases import Leases
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -13,6 +12,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.service import Service, service_of
 from gsum_resources.llm.ledger import spent
+from gsum_resources.state.locks import locked_by
 from gsum_resources.store.arrow import pc
 
 _MOST_FAILED = 20
@@ -51,7 +51,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
     cost = spent(service.store, corpus)
     asked = {METHODS.family_of(method).name for method in methods}
     behind = sorted(asked.intersection(state.unsettled))
-    is_indexing = bool(Leases(service.store).computing(corpus))
+    is_indexing = bool(locked_by(service.store, corpus))
     condition = "indexing" if is_indexing else "behind" if behind else None
     return {
         "corpus": corpus,

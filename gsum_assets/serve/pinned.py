@@ -218,14 +218,8 @@ class PinnedWorkspace(Workspace):
             self._rows[key] = Lazy(read.get, read.columns, read.parts, selected, lambda: version)
         return self._rows[key]
 
-    def sections(
-        self,
-        corpus: str,
-        replaced: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ) -> Callable[[str], Any]:
+    def sections(self, corpus: str) -> Callable[[str], Any]:
         """Return what reads sections of a corpus's settings, each once; see `Workspace`."""
-        if replaced:
-            return super().sections(corpus, replaced)
         if corpus not in self._settings:
             self._settings[corpus] = cache(super().sections(corpus))
         return self._settings[corpus]
@@ -236,7 +230,7 @@ def _decoded_bytes(metadata: pq.FileMetaData) -> int:
 
 
 def is_settled(
-    store: ParquetStore, family: Family, corpus: str, requested: Collection[str] = ()
+    store: ParquetStore, family: Family, corpus: str, kept: Collection[str] = ()
 ) -> bool:
     """Return whether all that a family's questions read was written from the same tables.
 
@@ -246,11 +240,11 @@ def is_settled(
 
     Parameters
     ----------
-    requested : methods that are kept up to date. What only others of the family read may be older;
+    kept : methods that are kept up to date. What only others of the family read may be older;
         without any of the family, all that it reads counts.
     """
     lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
-    methods = set(family.methods).intersection(requested) or family.methods
+    methods = set(family.methods).intersection(kept) or family.methods
     seen = {family.table(name).name for method in methods for name in family.reads(method)}
     left = list(seen)
     while left:

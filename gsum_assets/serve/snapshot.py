@@ -13,8 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from gsum_resources.state.requests import Requests
-
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
@@ -137,14 +135,21 @@ class Snapshots:
         files = pinned_files(store, self._tables, corpus, before.files if before else {})
         new = self._pinned({corpus: files})
         workspaces = dict(before.workspaces) if before else {}
-        requested = Requests(store).of(corpus) or ()
-        unsettled = [f.name for f in FAMILIES if not is_settled(new.store, f, corpus, requested)]
+        kept = self._methods(corpus)
+        unsettled = [f.name for f in FAMILIES if not is_settled(new.store, f, corpus, kept)]
         for family in FAMILIES:
             if family.name not in unsettled or family.name not in workspaces:
                 workspaces[family.name] = new
         if before:
             gc.unfreeze()  # it is part of cycles, see `freeze_survivors`
         return CorpusState(MappingProxyType(workspaces), unsettled, files, version)
+
+    def _methods(self, corpus: str) -> Sequence[str]:
+        """Return the methods that are kept up to date; none if the corpus has no documents now."""
+        try:
+            return METHODS.wanted(self._home.home.corpora, corpus)
+        except CorpusError:
+            return ()
 
     def _pinned(self, files: Mapping[str, Files]) -> PinnedWorkspace:
         home = self._home

@@ -11,11 +11,11 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import fsspec
 import pyarrow as pa
@@ -48,6 +48,7 @@ _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, 
 _FOOTERS_AT_ONCE = 16  # footers are small
 _BLOCK = 2**23  # bytes of an object sent or requested at once
 _WHOLE = 2**24  # smaller objects are read by one request, larger ones by ranges
+_T = TypeVar("_T")
 _TAIL = 2**16  # bytes at the end of an object, which contain its footer
 
 
@@ -214,8 +215,7 @@ class ParquetStore:
                 return None
             return partition, version, with_dimensions(table, partition, rows, encode)
 
-        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            found = [result for result in pool.map(read_partition, partitions) if result]
+        found = [p for p in _mapped(read_partition, partitions, _FILES_AT_ONCE) if p]
         hashes = {partition: version for partition, version, _ in found}
         return concatenate(table, [rows for *_, rows in found], columns), hashes
 
@@ -300,9 +300,9 @@ class ParquetStore:
         def footer(partition: Partition) -> Provenance | None:
             return self.provenance(table, partition, stamps[partition])
 
-        with ThreadPoolExecutor(_FOOTERS_AT_ONCE if self.lists_at_once else _FILES_AT_ONCE) as pool:
-            found = pool.map(footer, stamps)
-            return {p: footer for p, footer in zip(stamps, found, strict=True) if footer}
+        n_threads = _FOOTERS_AT_ONCE if self.lists_at_once else _FILES_AT_ONCE
+        found = _mapped(footer, list(stamps), n_threads)
+        return {p: footer for p, footer in zip(stamps, found, strict=True) if footer}
 
     def provenance(
         self, table: Table, partition: Partition, stamp: object = None
@@ -367,6 +367,16 @@ class ParquetStore:
             stat = os.stat(path)  # noqa: PTH116
             return stat.st_mtime_ns, stat.st_size, stat.st_ino
         return stamp_of(self.fs.info(path))
+
+
+def _mapped(
+    compute: Callable[[Partition], _T], partitions: Sequence[Partition], n_threads: int
+) -> list[_T]:
+    """Return a result for each partition, computed by threads if there are several."""
+    if len(partitions) <= 1:
+        return [compute(partition) for partition in partitions]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(compute, partitions))
 
 
 def open_url(url: str) -> tuple[Any, str]:

@@ -23,7 +23,7 @@ class StepStore(ParquetStore):
 
     def __init__(self, store: ParquetStore, step: str, tables: Collection[str]) -> None:
         vars(self).update(vars(store))  # the same file system, and the footers known so far
-        self._step, self._declared = step, frozenset(tables)
+        self._store, self._step, self._declared = store, step, frozenset(tables)
 
     def read(
         self,
@@ -34,13 +34,13 @@ class StepStore(ParquetStore):
     ) -> tuple[pa.Table, dict[Partition, str]]:
         """Return rows of a declared table, see `ParquetStore.read`."""
         self._require(table)
-        return super().read(table, partitions, columns, as_dictionaries)
+        return self._store.read(table, partitions, columns, as_dictionaries)
 
     def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
         """Return the number of rows in each of some declared tables, by name."""
         for table in tables:
             self._require(table)
-        return super().counts(tables, corpus)
+        return self._store.counts(tables, corpus)
 
     def _require(self, table: Table) -> None:
         if table.name not in self._declared:

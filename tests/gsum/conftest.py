@@ -4,13 +4,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
-from gsum_assets.definitions import pipeline_for
-from gsum_assets.runner.run import refresh
-from gsum_resources.dagster_io.instance import open_instance
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.settings.home import Home
-from tests.conftest import keep_no_step_logs
 from tests.gsum.harbour import METHODS, write_corpus
 
 
@@ -20,11 +18,9 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("harbour")
     home = Home(root / "data", str(root / "data" / "warehouse"))
     write_corpus(home.corpora / "harbour")
-    keep_no_step_logs(home)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
         patch.setenv("DAGSTER_HOME", str(home.dagster))
-        with open_instance(home) as instance:
-            report = refresh(pipeline_for(home, presented=False), instance, "harbour", METHODS)
+        report = refresh(pipeline_for(home, presented=False), instance, "harbour", METHODS)
     assert report.errors == []
     return root
 
