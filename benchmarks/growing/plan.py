@@ -1,31 +1,30 @@
-"""Estimates of `gsum plan` compared with a server's counts, for every method.
+"""Estimates of `gsum plan` compared with a server's counts, for both sample corpora.
 
     python -m benchmarks.growing plan [METHOD ...]
 
-A family a home, with three of the sample meetings and their questions. Each method in turn is
-planned and then run, the index where the family's first method wants it; at last a document is
-edited. The server replies as the extractive model does over the packaged embedder, which the plan
-does not use, and with a word more, another for each prompt: a real model does not say the same to
-two prompts, while the extractive one often does. It counts a token for four bytes, as a plan does
-before any server has counted.
+A home for each sample: planned and run as a whole, then with one document edited. The server
+replies as the extractive model does over the packaged embedder, and with a word more, another for
+each prompt: a real model does not say the same to two prompts, while the extractive one often does.
+It counts a token for four bytes. All methods take half an hour on two cores.
 """
 
-import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
+import tomlkit
+
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
-from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.plan import plan
-from gsum_assets.runner.run import refresh
+from gsum_assets.registry.families import METHODS
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
@@ -36,30 +35,19 @@ from tests.servers.extractive import extractive_says
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import Says, scripted_server
 
-SAMPLE = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
-DOCUMENTS = ("01-kickoff", "04-supplier-failure", "07-the-hatch")
-EDITED = "an edit"
-_N_ON_ALL = 5
+SAMPLES = Path(__file__).parents[2] / "data" / "corpora"
+EDITED = {"sample-meetings": "07-the-hatch.txt", "sample-stories": "06-eleven-minutes.md"}
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")  # digits might be read as a reference
 _PARAGRAPH = (
     "\n\nMarit: One more thing before we close. The county wants the rear hatch inspected again in "
     "September, and Ines will be aboard when they come.\n\nBram: I'll bring the keys.\n"
 )
-_CORPUS = """\
-kind = "meeting"
-
-[scores]
-bertscore = false
-
-[jerr.chunking]
-ablations = [600, 1000, 4000]
-
-[gor.training]
-epochs = 2
-
-[gae.training]
-epochs = 2
-"""
+_SETTINGS = {
+    "scores": {"bertscore": False},
+    "jerr": {"chunking": {"ablations": [600, 1000, 4000]}},
+    "gor": {"training": {"epochs": 2}},
+    "gae": {"training": {"epochs": 2}},
+}
 _SERVED = """\
 [llm]
 backend = "openai_compatible"
@@ -80,7 +68,7 @@ class Usage(NamedTuple):
 class Compared(NamedTuple):
     """A plan and the run that followed it."""
 
-    family: str
+    corpus: str
     what: str
     planned: Usage
     used: Usage
@@ -128,73 +116,52 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(methods: Sequence[str]) -> Measurement:
-    """One row a method, and one an edit in each family."""
+    """One row for a whole sample corpus, and one for an edit of it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         embedder = Models(Settings(), ParquetStore(str(root / "served")), TABLES["llm_calls"])
         server = Counting(differing(extractive_says(embedder.embedder)))
         with scripted_server(root / "requests.jsonl", server) as running:
             rows = []
-            for family, of_family in METHODS.families.items():
-                chosen = [method for method in of_family if method in methods]
-                for one in _of_family(root / family, family, chosen, running.base_url, server):
+            for corpus in EDITED:
+                home = Home(root / corpus, str(root / corpus / "warehouse"))
+                for one in _of_corpus(home, corpus, methods, running.base_url, server):
                     print(one, file=sys.stderr, flush=True)  # all of it takes a while
                     rows.append(one)
     return Measurement(
         "gsum plan beside what a server then counted",
         "Planned over used; calls, tokens in, tokens out.",
-        ["family", "", *_header("calls"), *_header("tokens in"), *_header("tokens out")],
-        [[one.family, one.what, *_cells(one)] for one in rows],
+        ["corpus", "", *_header("calls"), *_header("tokens in"), *_header("tokens out")],
+        [[one.corpus, one.what, *_cells(one)] for one in rows],
     )
 
 
-def _of_family(
-    root: Path, family: str, methods: Sequence[str], base_url: str, server: Counting
+def _of_corpus(
+    home: Home, corpus: str, methods: Sequence[str], base_url: str, server: Counting
 ) -> Iterator[Compared]:
-    if not methods:
-        return
-    with _home(root, base_url) as home:
-        for method in methods:
-            yield _compared(home, family, method, [method], server)
-        edited = home.corpora / SAMPLE.name / f"{DOCUMENTS[-1]}.txt"
-        edited.write_text(edited.read_text() + _PARAGRAPH)
-        yield _compared(home, family, EDITED, None, server)
-
-
-@contextmanager
-def _home(root: Path, base_url: str) -> Iterator[Home]:
-    """A home of its own with a few documents, and the questions on these."""
-    folder = root / "corpora" / SAMPLE.name
-    folder.mkdir(parents=True)
-    for document in DOCUMENTS:
-        (folder / f"{document}.txt").write_bytes((SAMPLE / f"{document}.txt").read_bytes())
-    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in _questions()))
-    (folder / "corpus.toml").write_text(_CORPUS)
-    (root / "gsum.toml").write_text(_SERVED.format(base_url=base_url))
+    folder = home.corpora / corpus
+    shutil.copytree(SAMPLES / corpus, folder)
+    settings = tomlkit.parse((folder / "corpus.toml").read_text())
+    (folder / "corpus.toml").write_text(
+        tomlkit.dumps({**settings, "methods": list(methods), **_SETTINGS})
+    )
+    (home.root / "gsum.toml").write_text(_SERVED.format(base_url=base_url))
     foreign = {name: "" for name in os.environ if name.startswith(("GSUM_", "DAGSTER_"))}
     with mock.patch.dict(os.environ, foreign):
-        yield Home(root, str(root / "warehouse"))
+        yield _compared(home, corpus, "all", server)
+        edited = folder / EDITED[corpus]
+        edited.write_text(edited.read_text() + _PARAGRAPH)
+        yield _compared(home, corpus, "an edit", server)
 
 
-def _questions() -> Iterator[dict]:
-    """Those on the documents that are taken, and some on all."""
-    rows = list(map(json.loads, (SAMPLE / "queries.jsonl").read_text().splitlines()))
-    on_all = [row for row in rows if not row.get("document_id")][:_N_ON_ALL]
-    for row in [*(row for row in rows if row.get("document_id") in DOCUMENTS), *on_all]:
-        del row["relevant_document_ids"]  # of documents that are not here
-        yield row
-
-
-def _compared(
-    home: Home, family: str, what: str, methods: Sequence[str] | None, server: Counting
-) -> Compared:
-    total = plan(home, SAMPLE.name, methods).total()
-    pipeline = pipeline_for(home, presented=False)  # without checks, which send no requests
+def _compared(home: Home, corpus: str, what: str, server: Counting) -> Compared:
+    total = plan(home, corpus).total()
+    pipeline = pipeline_for(home, presented=False)
     with open_instance(home) as instance:
-        report = refresh(pipeline, instance, SAMPLE.name, methods)
+        report = refresh(pipeline, instance, corpus)
     if not report.is_complete:
-        raise RuntimeError(f"{family}, {what}: {report.errors or report.gaps}")
-    return Compared(family, what, Usage(total.n, total.tokens_in, total.tokens_out), server.taken())
+        raise RuntimeError(f"{corpus}, {what}: {report.errors or report.gaps}")
+    return Compared(corpus, what, Usage(total.n, total.tokens_in, total.tokens_out), server.taken())
 
 
 def _header(unit: str) -> list[str]:

@@ -18,6 +18,7 @@ from gsum_assets.corpus.load import Document, Taken, take, with_file_dates
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_chunks, embed_questions
 from gsum_assets.pipeline.result import Markdown, Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
@@ -148,6 +149,7 @@ CORPUS = (
         _chunk_embeddings,
         {"chunk_embeddings": "The vector of its text: close vectors have similar meaning."},
         ("chunks", "embedding_model"),
+        costs=[Cost("passage", "embedding_model", tokens_in=245)],
     ),
     Step(
         _queries,
@@ -166,5 +168,6 @@ CORPUS = (
             "once, and read by every method that compares vectors."
         },
         ("queries", "embedding_model"),
+        costs=[Cost("question", "embedding_model", tokens_in=15)],
     ),
 )

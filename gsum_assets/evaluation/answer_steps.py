@@ -37,6 +37,7 @@ def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
         },
         [*family.read_by_questions, "language_model", "embedding_model"],
         pool="llm",
+        costs=family.costs,
         code_version=version,
         checks={
             "summaries": answer_checks(family.supported_questions),

@@ -11,6 +11,7 @@ from gsum_assets.evaluation.generate_questions import (
 from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS, VERDICTS_PARSED
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import checked_section
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
@@ -33,6 +34,7 @@ def judging(families: Sequence[Family]) -> Step:
         _PURPOSE,
         ("queries", "assertions", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
+        costs=[Cost("verdict", "judge_model", tokens_in=1500, tokens_out=100)],
         code_version="6",
         unites=True,
         checks={"judgements": [VERDICTS_PARSED, NO_POSITION_BIAS]},
@@ -91,4 +93,5 @@ GENERATED_QUESTIONS = Step(
     pool="llm",
     code_version="4",
     work="simulation",
+    costs=[Cost("generated question", tokens_in=1000, tokens_out=100)],
 )

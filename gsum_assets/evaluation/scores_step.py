@@ -1,5 +1,6 @@
 """Step that scores the answers of a family."""
 
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ def scores_step(family: Family) -> Step:
         },
         [*named, "assertions", "language_model", "embedding_model"],
         pool=None,
+        costs=[replace(cost, times="retrieval.sweep") for cost in family.costs if family.k],
         code_version="8",
     )
 

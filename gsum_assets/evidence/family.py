@@ -11,6 +11,7 @@ from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.weights import load_model, unpacked
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -95,4 +96,5 @@ FAMILY = Family(
     without_k=[name for name, one in METHODS.items() if one.adaptive],
     weighted=True,
     filtered=tuple(METHODS),
+    costs=[Cost("question", tokens_in=1490, tokens_out=181, repeated=0.65)],
 )

@@ -17,6 +17,7 @@ from gsum_assets.evidence.methods import METHODS
 from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
 from gsum_assets.evidence.weights import load_network
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
@@ -92,6 +93,7 @@ INDEX = (
         },
         ("chunks", "embedding_model"),
         code_version="2",
+        costs=[Cost("passage", "embedding_model", requests=15.7, tokens_in=20)],
     ),
     Step(
         _model,

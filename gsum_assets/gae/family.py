@@ -18,6 +18,7 @@ from gsum_assets.gae.settings import (
     RerankSettings,
 )
 from gsum_assets.gae.topics import topics
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -96,6 +97,8 @@ def _refined_contexts(inputs: Inputs) -> Result:
     )
 
 
+_REFLECT = [name for name, one in METHODS.items() if one.reflects]
+
 FAMILY = Family(
     "gae",
     tuple(METHODS),
@@ -117,12 +120,23 @@ FAMILY = Family(
             (*_CLUSTERS, "language_model"),
             pool="llm",
             code_version="3",
+            costs=[Cost("question", requests=2.36, tokens_in=944, tokens_out=18, methods=_REFLECT)],
         ),
         Step(
             _reflections,
             {"reflections": "Relevance of each passage to its question."},
             ("language_model",),
             pool="llm",
+            costs=[
+                Cost(
+                    "question",
+                    times="gae.contexts.k",
+                    tokens_in=335,
+                    tokens_out=21,
+                    methods=_REFLECT,
+                    repeated=0.86,
+                )
+            ],
             code_version="3",
         ),
         Step(
@@ -134,6 +148,15 @@ FAMILY = Family(
             (*_CLUSTERS, "language_model"),
             pool="llm",
             code_version="5",
+            costs=[
+                Cost(
+                    "question",
+                    times="gae.contexts.k",
+                    tokens_in=337,
+                    tokens_out=100,
+                    methods=_REFLECT,
+                )
+            ],
         ),
     ),
     settings=GaeSettings,
@@ -141,4 +164,5 @@ FAMILY = Family(
     prompt_tokens="gae.refine.prompt_tokens",
     k="gae.contexts.k",
     filtered=tuple(METHODS),
+    costs=[Cost("question", tokens_in=1644, tokens_out=184, repeated=0.44)],
 )

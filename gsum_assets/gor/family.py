@@ -8,6 +8,7 @@ from gsum_assets.gor.methods import METHODS, WITHOUT_NETWORK
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.rank import rank_in, searched
 from gsum_assets.gor.settings import ContextSettings, GorSettings
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
@@ -66,4 +67,5 @@ FAMILY = Family(
     prompts=PROMPTS,
     k="gor.contexts.k",
     filtered=tuple(METHODS),
+    costs=[Cost("question", tokens_in=1108, tokens_out=181, repeated=0.59)],
 )

@@ -1,6 +1,7 @@
 """Index assets of Graph of Records: records, the trained network, node embeddings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from gsum_assets.gor.settings import RankingSettings, SimulationSettings, Traini
 from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
@@ -235,6 +237,8 @@ def _source_ranks(inputs: Inputs) -> Result:
     return Result(rows, shown=lambda: {"source_ranks": mean_reciprocal_ranks(rows)})
 
 
+_SIMULATED = Cost("document", times="gor.simulation.n_queries", whole_documents=True)
+
 INDEX = (
     Step(
         _simulated_queries,
@@ -246,6 +250,7 @@ INDEX = (
         pool="llm",
         code_version="4",
         work="simulation",
+        costs=[replace(_SIMULATED, requests=2.0, tokens_in=407, tokens_out=22)],
     ),
     Step(
         _historical_responses,
@@ -260,6 +265,10 @@ INDEX = (
         pool="llm",
         code_version="4",
         work="simulation",
+        costs=[
+            replace(_SIMULATED, tokens_in=1128, tokens_out=83),
+            replace(_SIMULATED, model="embedding_model", requests=2.0, tokens_in=50),
+        ],
     ),
     Step(
         _record_graph,

@@ -1,6 +1,7 @@
 """Global and local answers from the index, and two baselines."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.selection import relevant_reports
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -169,6 +171,13 @@ def _views() -> Sequence[View | Macro]:
     return (*VIEWS, *MACROS)
 
 
+_PACK = Cost("question", lengths=["graphrag.answers.prompt_tokens"], tokens_in=5171, tokens_out=352)
+_PACKS = (
+    replace(_PACK, requests=1.25, methods=["graphrag-ts"]),
+    replace(_PACK, requests=0.5, methods=["graphrag-c2", "graphrag-c3"], repeated=1.0),
+)
+"""Requests about packs of passages, and of reports; a text that fits one prompt has none."""
+
 FAMILY = Family(
     "graphrag",
     tuple(METHODS),
@@ -197,6 +206,7 @@ FAMILY = Family(
             ("language_model",),
             pool="llm",
             code_version="5",
+            costs=_PACKS,
         ),
         Step(
             _reduced_contexts,
@@ -214,5 +224,6 @@ FAMILY = Family(
     max_words="graphrag.answers.final_words",
     read=_read,
     views=_views,
+    costs=[Cost("question", tokens_in=3987, tokens_out=186, repeated=0.33)],
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

@@ -29,6 +29,7 @@ from gsum_assets.graphrag.settings import (
     MergingSettings,
     ReportSettings,
 )
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
@@ -173,6 +174,15 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="extraction",
+        costs=[
+            Cost(
+                "passage",
+                lengths=["graphrag.extraction.passage_tokens"],
+                tokens_in=200,
+                text_in=1.03,
+                text_out=1.78,
+            )
+        ],
         checks={"extractions": [NO_MALFORMED_REPLIES], "entity_mentions": [NAMES_IN_TEXT]},
     ),
     Step(
@@ -191,6 +201,7 @@ INDEX = (
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
+        costs=[Cost("passage", requests=0.16, tokens_in=412, tokens_out=134)],
         methods=_READERS,
         pool="llm",
         code_version="6",
@@ -200,6 +211,7 @@ INDEX = (
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
+        costs=[Cost("passage", requests=0.008, tokens_in=323, tokens_out=150)],
         methods=_READERS,
         pool="llm",
         code_version="6",
@@ -226,6 +238,7 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="reports",
+        costs=[Cost("passage", requests=0.49, tokens_in=1013, tokens_out=1146)],
         checks={"community_reports": [EVERY_COMMUNITY_REPORTED]},
     ),
     Step(
@@ -236,6 +249,7 @@ INDEX = (
         },
         ("entities", "community_reports", "embedding_model"),
         methods=_READERS,
+        costs=[Cost("passage", "embedding_model", requests=3.2, tokens_in=60)],
         code_version="2",
     ),
 )

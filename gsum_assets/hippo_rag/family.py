@@ -13,6 +13,7 @@ from gsum_assets.hippo_rag.settings import (
     WalkSettings,
 )
 from gsum_assets.hippo_rag.triples import link_questions, similarities, triple_rows
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -85,6 +86,7 @@ FAMILY = Family(
             _triples,
             {"triples": "Relationships as texts, which questions are linked with."},
             (_RELATIONSHIPS, _ENTITIES, "embedding_model"),
+            costs=[Cost("passage", "embedding_model", requests=4.5, tokens_in=10)],
         ),
         Step(
             _edges,
@@ -98,6 +100,7 @@ FAMILY = Family(
             {"linked_triples": "A language model keeps those that help, where one is set."},
             ("triples", "query_embeddings", "language_model"),
             pool="llm",
+            costs=[Cost("question", requests=2.0, tokens_in=340, tokens_out=52)],
         ),
         Step(
             _rank,
@@ -110,4 +113,5 @@ FAMILY = Family(
     settings=HippoRagSettings,
     prompts=PROMPTS,
     k="retrieval.k",
+    costs=[Cost("question", tokens_in=1390, tokens_out=182, repeated=0.0)],
 )

@@ -29,6 +29,7 @@ from gsum_assets.jerr.settings import (
     SearchSettings,
 )
 from gsum_assets.jerr.sizes import rows_of_size
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -226,6 +227,7 @@ FAMILY = Family(
             {"keywords": "Keywords of the question by the language model."},
             ("language_model",),
             "llm",
+            costs=[Cost("question", tokens_in=136, tokens_out=15, methods=["jerr-published"])],
             code_version="3",
         ),
         Step(
@@ -248,6 +250,15 @@ FAMILY = Family(
             {"look_ups": "Line chunks or pages that the model requests to read in full."},
             ("language_model",),
             "llm",
+            costs=[
+                Cost(
+                    "question",
+                    requests=1.87,
+                    tokens_in=2101,
+                    tokens_out=168,
+                    methods=[n for n, one in METHODS.items() if one.reads in ("graph", "pages")],
+                )
+            ],
             code_version="2",
         ),
         Step(
@@ -265,4 +276,5 @@ FAMILY = Family(
     k="jerr.search.n_nodes",
     without_k=[name for name, one in METHODS.items() if one.reads != "graph"],
     read=_read,
+    costs=[Cost("question", tokens_in=3678, tokens_out=185, repeated=0.2)],
 )

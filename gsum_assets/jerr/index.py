@@ -12,13 +12,14 @@ from gsum_assets.jerr.checks import EVERY_CHUNK_HAS_ONE, EVERY_SYNOPSIS_HAS_SOME
 from gsum_assets.jerr.extract import extract
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
-from gsum_assets.jerr.methods import METHODS
+from gsum_assets.jerr.methods import METHODS, READAGENT
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSettings
 from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
 from gsum_assets.jerr.synopses import synopses
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
@@ -131,6 +132,8 @@ def _methods_that_read(*what: str) -> list[str]:
 _SEARCHES = _methods_that_read("graph")
 _BY_LINES = _methods_that_read("graph", "lines")
 
+_LENGTHS = ("jerr.chunking.max_tokens", "jerr.chunking.ablations")
+
 INDEX = (
     Step(
         _line_chunks,
@@ -151,6 +154,17 @@ INDEX = (
         code_version="2",
         methods=_BY_LINES,
         work="extraction",
+        costs=[
+            Cost(
+                "passage",
+                lengths=_LENGTHS,
+                requests=0.92,
+                tokens_in=175,
+                tokens_out=11,
+                text_in=0.78,
+                text_out=0.125,
+            )
+        ],
         checks={"synopses": [EVERY_CHUNK_HAS_ONE]},
     ),
     Step(
@@ -161,6 +175,7 @@ INDEX = (
         code_version="2",
         methods=_SEARCHES,
         work="extraction",
+        costs=[Cost("passage", lengths=_LENGTHS, requests=1.5, tokens_in=454, tokens_out=136)],
         checks={"elements": [EVERY_SYNOPSIS_HAS_SOME]},
     ),
     Step(
@@ -180,6 +195,7 @@ INDEX = (
         _pages,
         {"pages": "With its gist, which is read first; empty for other methods."},
         ("documents", "corpus_settings", "language_model"),
+        costs=[Cost("passage", requests=0.47, tokens_in=789, tokens_out=64, methods=[READAGENT])],
         pool="llm",
         code_version="2",
         work="extraction",

@@ -7,6 +7,7 @@ from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.rank import PassageSearch, Tables
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.views import VIEWS
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.collection import Questions
@@ -71,4 +72,5 @@ FAMILY = Family(
     k="lightpal.contexts.k",
     views=lambda: VIEWS,
     filtered=tuple(METHODS),
+    costs=[Cost("question", tokens_in=1361, tokens_out=182, repeated=0.4)],
 )

@@ -19,6 +19,7 @@ from gsum_assets.lightpal.settings import (
     WalkSettings,
 )
 from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.result import Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
@@ -145,6 +146,9 @@ INDEX = (
             "before are not scored again."
         },
         (*_TEXTS, "candidates", "passage_scorer"),
+        costs=[
+            Cost("passage", "passage_scorer", times="lightpal.graph.n_candidates", tokens_in=500)
+        ],
         pool="llm",
         checks={"context_scores": [ALL_SCORED]},
     ),

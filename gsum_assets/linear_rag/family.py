@@ -7,6 +7,7 @@ from gsum_assets.linear_rag.retriever import LinearRag
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
 from gsum_assets.multi_hop.mentions import entity_mentions, entity_of_name
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -60,6 +61,7 @@ FAMILY = Family(
             _entity_embeddings,
             {"entity_embeddings": "Where a question without a name starts."},
             (_ENTITIES, "embedding_model"),
+            costs=[Cost("passage", "embedding_model", requests=2.7, tokens_in=5)],
         ),
     ),
     question=(
@@ -76,4 +78,5 @@ FAMILY = Family(
     ),
     settings=LinearRagSettings,
     k="retrieval.k",
+    costs=[Cost("question", tokens_in=1390, tokens_out=182, repeated=0.0)],
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES, table_of
@@ -63,6 +64,7 @@ class Family:
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
     views : returns views over its tables in the DuckDB file.
+    costs : what its answers request of the language model.
     filtered : methods that can answer from some documents of a corpus, since all that they read of
         the others are rows with a `document_id`.
     """
@@ -83,6 +85,7 @@ class Family:
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
     views: Callable[[], Sequence[View | Macro]] = tuple
+    costs: Sequence[Cost] = ()
     filtered: Collection[str] = ()
 
     def path(self, table: str) -> list[str]:

@@ -221,7 +221,7 @@ class Step:
     methods : for a step of an index, the methods of its family that read its tables, which are not
         made for others; empty: all.
     work : kind of work that its language model does.
-    costs : what it requests of each of its models, for `gsum plan`.
+    costs : what it requests of its models, for `gsum plan`.
     unites : whether it takes what exists of all methods, and does not wait for those that failed.
     trains : whether it trains a network, which new documents do not make out of date; the job
         `retrain` does.
@@ -238,7 +238,7 @@ class Step:
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     methods: Collection[str] = ()
     work: Work = "answers"
-    costs: Mapping[str, Cost] = field(default_factory=dict)
+    costs: Sequence[Cost] = ()
     unites: bool = False
     trains: bool = False
     checks: Mapping[str, Sequence[Check]] = field(default_factory=dict)

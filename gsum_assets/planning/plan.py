@@ -4,18 +4,14 @@ What is due follows from the lineage, as in a run. Each due step that reads a mo
 in proportion to its stale units. Nothing is computed, sent or written.
 """
 
-import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.planning.plan_lines import UNITS, Earlier, Line, earlier_calls, line_of
-from gsum_assets.planning.units import FoundStaleness, Passage, passages_of
+from gsum_assets.planning.estimate import Estimate
+from gsum_assets.planning.plan_lines import UNITS, Line, earlier_calls, filled
+from gsum_assets.planning.units import FoundStaleness
 from gsum_assets.refresh.methods import with_methods
 from gsum_assets.registry.declared import ORDERED, Declared, work_of
 from gsum_resources.endpoint.budget import Amount, in_unit
@@ -23,8 +19,6 @@ from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import MEMORY
 from gsum_resources.store.parquet_store import ParquetStore, Partition
-
-_CONTEXTS = TABLES["contexts"]
 
 
 @dataclass(frozen=True)
@@ -52,12 +46,10 @@ class Plan:
         return Line(
             "total",
             stage or "",
-            "",
-            "calls",
-            sum(line.n for line in chosen if line.unit == "calls"),
-            sum(line.tokens_in for line in chosen),
-            sum(line.tokens_out for line in chosen),
-            sum(line.usd for line in chosen),
+            n=sum(line.n for line in chosen if line.unit == "calls"),
+            tokens_in=sum(line.tokens_in for line in chosen),
+            tokens_out=sum(line.tokens_out for line in chosen),
+            usd=sum(line.usd for line in chosen),
         )
 
 
@@ -86,105 +78,47 @@ def plan(
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     workspace = Workspace(home, store, models)
     kept = with_methods(workspace, corpus, methods or ())
-    estimate = _Estimate(FoundStaleness(workspace, corpus, frozenset(kept)))
-    costs = [(d, model, cost) for d in ORDERED for model, cost in d.step.costs.items()]
-    lines = [line for costly in costs if (line := estimate.line(*costly))]
-    planned = Plan(corpus, kept, lines, estimate.stale.n_questions, not estimate.stale.work)
+    stale = FoundStaleness(workspace, corpus, frozenset(kept))
+    lines = list(_lines(stale))
+    planned = Plan(corpus, kept, lines, stale.n_questions, not stale.work)
     return replace(planned, notes=[*_unpriced(models, lines), *_over_budget(models, planned)])
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    """The estimate of a corpus."""
-
-    stale: FoundStaleness
-
-    @cached_property
-    def _texts(self) -> tuple[list[Passage], set[str]]:
-        return passages_of(self.stale)
-
-    @cached_property
-    def _earlier(self) -> Mapping[tuple[str, str], Earlier]:
-        return earlier_calls(self.stale.workspace.store)
-
-    def line(self, declared: Declared, model: str, cost: Cost) -> Line | None:
-        """Return the requests of a step to one of its models; None if none has to be paid."""
-        models, work = self.stale.workspace.models, self.stale.work.get(declared.name, {})
-        name = work_of(declared.name) if model == "language_model" else model
-        is_free = getattr(models.bare(name), "only_quotes", False)  # rules send no request
-        if not work or (not models.is_served(name) if model in UNITS else is_free):
-            return None
-        numbers = {file: self._requests(cost, file, whole) for file, whole in work.items()}
-        failed = sum(self._failed(declared, file) for file, whole in work.items() if not whole)
-        if round((n := sum(numbers.values())) + failed) < 1:
-            return None
-        usual = [m for m in declared.methods if m in self.stale.methods and cost.sends(m)] or [None]
-        tokens = sum(number * cost.tokens(file.method) for file, number in numbers.items())
-        share = tokens * len(usual) / sum(map(cost.tokens, usual)) / n if tokens else 1.0
-        stage = "query" if declared.for_questions else "index"
-        line = line_of(declared.name, stage, models, name, n + failed, cost, share, self._earlier)
-        return replace(line, is_most=self._may_be_known(declared, work))
-
-    def _failed(self, declared: Declared, file: Partition) -> int:
-        """Return the number of requests without a valid reply, which a run repeats."""
-        tables = (declared.table(name).name for name in declared.step.writes)
-        footers = (self.stale.lineage.provenances(name, file.corpus).get(file) for name in tables)
-        return max(footer.failed if footer else 0 for footer in footers)
-
-    def _may_be_known(self, declared: Declared, work: Mapping[Partition, bool]) -> bool:
-        """Return whether rows are written again that may lead to the same requests."""
-        tables = [declared.table(name).name for name in declared.step.writes]
-        return any(
-            is_whole and self.stale.lineage.exists(name, file)
-            for file, is_whole in work.items()
-            for name in tables
-        )
-
-    def _requests(self, cost: Cost, file: Partition, is_whole: bool) -> float:
-        """Return the number of requests for what is stale of a file."""
-        if not cost.sends(file.method):
-            return 0.0
-        if cost.unit == "question":
-            n = self._questions(file, is_whole)
-        elif cost.unit in ("generated question", "verdict"):
-            n = self.stale.n_generated if cost.unit != "verdict" else self.stale.n_verdicts
-        else:
-            n = self._texts_of(cost, file, is_whole)
-        times = self.stale.setting(cost.times) if cost.times else 1
-        return n * cost.requests * (len(times) if isinstance(times, list) else times)
-
-    def _questions(self, file: Partition, is_whole: bool) -> float:
-        """Return the number of questions whose passages an edit changes, and of new ones."""
-        if is_whole:
-            return self.stale.n_questions
-        changed, columns = self._texts[1], ["query_id", "node_id", "node_kind", "document_id"]
-        rows = self.stale.workspace.store.read(_CONTEXTS, [file], columns)[0].to_pylist()
-        read = {row["query_id"] for row in rows if _identity(row) in changed}
-        return len(read) + self.stale.n_new_questions
-
-    def _texts_of(self, cost: Cost, file: Partition, is_whole: bool) -> float:
-        """Return the number of stale passages, documents, or texts of a length."""
-        sizes: dict[tuple[str, float], list[int]] = defaultdict(list)
-        for passage in self._texts[0]:
-            is_stale = passage.is_edited if cost.whole_documents else passage.is_new
-            if file.bucket in (None, passage.bucket) and (is_whole or is_stale):
-                sizes[passage.document_id, passage.n_like_it].append(passage.n_tokens)
-        if cost.unit == "document":
-            return sum(n_like_it for _, n_like_it in sizes)
-        if not cost.lengths:
-            return sum(n_like_it * len(tokens) for (_, n_like_it), tokens in sizes.items())
-        values = (self.stale.setting(name) for name in cost.lengths)
-        lengths = {n for value in values for n in (value if isinstance(value, list) else [value])}
-        return sum(
-            n_like_it * math.ceil(sum(tokens) / length)
-            for (_, n_like_it), tokens in sizes.items()
-            for length in lengths
-        )
+def _lines(stale: FoundStaleness) -> Iterator[Line]:
+    """Yield the requests of each step that is due to each model that is paid."""
+    models, estimate = stale.workspace.models, Estimate(stale)
+    earlier = earlier_calls(stale.workspace.store)
+    for declared in ORDERED:
+        work = stale.work.get(declared.name, {})
+        for model in dict.fromkeys(cost.model for cost in declared.step.costs) if work else ():
+            name = work_of(declared.name) if model == "language_model" else model
+            is_free = getattr(models.bare(name), "only_quotes", False)  # rules send no request
+            if not models.is_served(name) if model in UNITS else is_free:
+                continue
+            costs = [cost for cost in declared.step.costs if cost.model == model]
+            requests = estimate.of(declared, costs, work)
+            usual = estimate.of(declared, costs, dict.fromkeys(stale.files(declared), True))
+            n_failed = sum(_failed(stale, declared, file) for file in work if not work[file])
+            stage = "query" if declared.for_questions else "index"
+            line = Line(declared.name, stage, name, is_most=_may_be_known(stale, declared, work))
+            line = filled(line, models, requests, usual, n_failed, earlier)
+            if line.n:
+                yield line
 
 
-def _identity(row: Mapping[str, Any]) -> str:
-    """Return what a row of `contexts` hangs on: its passage, or else its document."""
-    return row["node_id"] if row["node_kind"] == "chunk" else row["document_id"] or ""
+def _failed(stale: FoundStaleness, declared: Declared, file: Partition) -> int:
+    """Return the number of requests without a valid reply, which a run repeats."""
+    tables = (declared.table(name).name for name in declared.step.writes)
+    footers = (stale.lineage.provenances(name, file.corpus).get(file) for name in tables)
+    return max(footer.failed if footer else 0 for footer in footers)
+
+
+def _may_be_known(
+    stale: FoundStaleness, declared: Declared, work: Mapping[Partition, bool]
+) -> bool:
+    """Return whether rows are written again that may lead to the same requests."""
+    table = declared.table(declared.step.table).name
+    return any(whole and stale.lineage.exists(table, file) for file, whole in work.items())
 
 
 def _over_budget(models: Models, planned: Plan) -> Iterator[str]:

@@ -1,13 +1,13 @@
 """Lines of a plan: numbers of requests with their tokens and price."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.planning.estimate import Requests
 from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import LlmSettings
@@ -37,12 +37,12 @@ class Line:
 
     asset: str
     stage: str
-    model: str
-    unit: str
-    n: int
-    tokens_in: int
-    tokens_out: int
-    usd: float
+    model: str = ""
+    unit: str = "calls"
+    n: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
     is_known: bool = False
     is_most: bool = False
 
@@ -77,35 +77,44 @@ def ledger_name(settings: LlmSettings) -> str:
     return Path(settings.model).name if local else settings.model
 
 
-def line_of(
-    asset: str,
-    stage: str,
+def filled(
+    line: Line,
     models: Models,
-    name: str,
-    n: float,
-    cost: Cost,
-    share: float,
+    requests: Requests,
+    usual: Requests,
+    n_failed: int,
     earlier: Mapping[tuple[str, str], Earlier],
 ) -> Line:
-    """Return the line of `n` requests to the model that serves `name`.
+    """Return a line with numbers and price.
 
     Parameters
     ----------
-    share : tokens of a prompt in proportion to the usual ones, since methods differ.
+    usual : what the step requests for all of its files: the mean of earlier calls is of these,
+        while those of an edit may be of other methods, or longer.
+    n_failed : requests that are repeated.
     """
-    if unit := UNITS.get(name):
+    number, each = requests.n + n_failed, requests if requests.n else usual
+    tokens = [number * value / (each.n or 1.0) for value in each[1:]]
+    if unit := UNITS.get(line.model):
         embedding, scorer = models.settings.embedding, models.settings.scorer
         price = (embedding if unit == "texts" else scorer).usd_per_million_tokens
-        tokens = round(n * cost.tokens_in)
-        return Line(asset, stage, name, unit, round(n), tokens, 0, tokens * price / 1e6)
-    settings = models.settings_of(name)
-    known = earlier.get((asset, ledger_name(settings)), Earlier())
-    is_known = known.n >= ENOUGH
-    usual = (known.tokens_in, known.tokens_out) if is_known else (cost.tokens_in, cost.tokens_out)
-    tokens_in, tokens_out = round(n * usual[0] * share), round(n * usual[1])
-    usd = 0.0
-    if models.is_served(name):
-        usd = tokens_in * settings.usd_per_million_tokens_in / 1e6
-        usd += tokens_out * settings.usd_per_million_tokens_out / 1e6
-    calls = round(n * (known.calls if is_known else 1.0))
-    return Line(asset, stage, name, "calls", calls, tokens_in, tokens_out, usd, is_known)
+        usd = tokens[0] * price / 1e6
+        return replace(line, unit=unit, n=round(number), tokens_in=round(tokens[0]), usd=usd)
+    settings = models.settings_of(line.model)
+    known = earlier.get((line.asset, ledger_name(settings)), Earlier())
+    is_known = known.n >= ENOUGH and usual.n > 0
+    if is_known:
+        number *= known.calls
+        defaults = [value / usual.n or 1.0 for value in usual[1:]]
+        means = known.tokens_in, known.tokens_out
+        tokens = [t * mean / d for t, mean, d in zip(tokens, means, defaults, strict=True)]
+    prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
+    usd = sum(n * usd / 1e6 for n, usd in zip(tokens, prices, strict=True))
+    return replace(
+        line,
+        n=round(number),
+        tokens_in=round(tokens[0]),
+        tokens_out=round(tokens[1]),
+        usd=usd if models.is_served(line.model) else 0.0,
+        is_known=is_known,
+    )

@@ -76,8 +76,10 @@ class FoundStaleness(Staleness):
 
     def setting(self, name: str) -> Any:
         """Return a value of `corpus.toml`: "gor.simulation.n_queries"."""
+        if name.count(".") == 1:
+            return self._section(name)
         section, _, key = name.rpartition(".")
-        return self._section(section)[key] if "." in section else self._section(name)
+        return self._section(section)[key]
 
     @cached_property
     def n_generated(self) -> int:
@@ -106,11 +108,15 @@ class FoundStaleness(Staleness):
         return load_queries(self.workspace.home.corpora / self.corpus, ids)[0]
 
     @cached_property
+    def answered(self) -> list[str | None]:
+        """The document of each question in the folder that methods answer; None: of all."""
+        splits = self.setting("answer.splits")
+        return [q.document_id for q in self._questions if not splits or q.split in splits]
+
+    @property
     def n_questions(self) -> int:
         """Number of questions that methods answer."""
-        splits = self.setting("answer.splits")
-        chosen = [q for q in self._questions if not splits or q.split in splits]
-        return len(chosen) + self.n_generated * (not splits or "generated" in splits)
+        return len(self.answered) + self.n_generated
 
     @cached_property
     def n_new_questions(self) -> int:

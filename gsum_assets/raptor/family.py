@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -91,6 +92,15 @@ FAMILY = Family(
                 *("corpus_settings", "language_model", "embedding_model"),
             ),
             pool="llm",
+            costs=[
+                Cost(
+                    "passage",
+                    requests=0.11,
+                    tokens_in=1841,
+                    tokens_out=142,
+                    whole_documents=True,
+                )
+            ],
         ),
     ),
     question=(
@@ -105,4 +115,5 @@ FAMILY = Family(
     prompts=PROMPTS,
     read=_read,
     filtered=("raptor", LEAVES),
+    costs=[Cost("question", tokens_in=2051, tokens_out=183, repeated=0.33)],
 )

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import full_contexts
@@ -38,6 +39,8 @@ def _contexts(inputs: Inputs) -> pa.Table:
     return main_contexts(inputs)
 
 
+_SHORT = [name for name in METHODS if name != "full_context"]
+
 FAMILY = Family(
     "retrieval",
     METHODS,
@@ -56,4 +59,14 @@ FAMILY = Family(
     without_k=("full_context",),
     supported_questions=askable,
     filtered=tuple(RETRIEVERS),
+    costs=[
+        Cost("question", tokens_in=1370, tokens_out=182, methods=_SHORT, repeated=0.3),
+        Cost(
+            "question",
+            tokens_out=185,
+            reads_all="retrieval.window_tokens",
+            text_in=0.97,
+            methods=["full_context"],
+        ),
+    ],
 )

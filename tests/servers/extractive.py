@@ -1,5 +1,6 @@
 """Replies of the extractive model, served by a scripted server."""
 
+import json
 import re
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request, Task
 from gsum_resources.protocols.results import KeyPoints, ReasonedScore, Score, TopicScore
+from gsum_resources.store.content_hash import hash_texts
+from tests.servers.replies import value_for, wanted_schema
 
 _EXTRACTIONS = [
     extraction_schema(tuple(ExtractionSettings().entity_types), claims) for claims in (False, True)
@@ -34,10 +37,16 @@ _PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\](?: [^\n]*)?\n")
 
 
 def extractive_says(embedder: Embedder) -> Callable[[dict], str]:
-    """`Says` of a scripted server: each request read back from its body, and answered."""
+    """`Says` of a scripted server: each request read back from its body, and answered.
+
+    A schema that the model does not know is filled as the server does by itself.
+    """
     model = ExtractiveModel(embedder)
 
     def says(body: dict) -> str:
+        schema = wanted_schema(body)
+        if schema and frozenset(schema["properties"]) not in _SCHEMAS:
+            return json.dumps(value_for(schema, hash_texts([str(body["messages"])])))
         (reply,) = model.complete([_request(body)])
         assert isinstance(reply, Completion), reply
         return reply.text

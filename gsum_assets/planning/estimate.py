@@ -1,0 +1,134 @@
+"""The requests of a step: its stale units times requests and tokens for each."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from gsum_assets.pipeline.cost import Cost
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.planning.units import FoundStaleness, Passage, passages_of
+from gsum_assets.registry.declared import Declared
+from gsum_resources.store.parquet_store import Partition
+
+_CONTEXTS = TABLES["contexts"]
+
+
+class Amount(NamedTuple):
+    """Units, and the word pieces of the texts that their requests show."""
+
+    n: float = 0.0
+    text: float = 0.0
+
+
+class Requests(NamedTuple):
+    """Requests with the tokens of their prompts and of the replies."""
+
+    n: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+
+
+def _sum(amounts: Iterable[tuple[float, ...]]) -> Iterator[float]:
+    return map(sum, zip(*amounts, strict=True))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The requests of the steps that are due for a corpus."""
+
+    stale: FoundStaleness
+
+    @cached_property
+    def _found(self) -> tuple[list[Passage], set[str]]:
+        return passages_of(self.stale)
+
+    @cached_property
+    def _sizes(self) -> dict[str | None, float]:
+        """Word pieces of a document on average, and with the key None of all."""
+        texts = [p.n_tokens * p.n_like_it for p in self._found[0]]
+        n_documents = sum(rows.num_rows for rows in self.stale.listed.values())
+        return {"": sum(texts) / max(n_documents, 1), None: sum(texts)}
+
+    def of(
+        self, declared: Declared, costs: Sequence[Cost], work: Mapping[Partition, bool]
+    ) -> Requests:
+        """Return what a step requests of one of its models for its stale files.
+
+        Parameters
+        ----------
+        work : the stale files, and whether they are so as a whole; see `FoundStaleness.work`.
+        """
+        parts = [Requests()]
+        for cost in costs:
+            sending = [m for m in declared.methods if m in self.stale.methods and cost.sends(m)]
+            times = self.stale.setting(cost.times) if cost.times else 1
+            factor = cost.requests * (len(times) if isinstance(times, list) else times)
+            for file, is_whole in work.items():
+                if cost.sends(file.method):
+                    is_first = file.method in (None, *sending[:1])
+                    share = factor * (1.0 if is_first else 1.0 - cost.repeated)
+                    n, text = (value * share for value in self._units(cost, file, is_whole))
+                    tokens_in = n * cost.tokens_in + text * cost.text_in
+                    parts.append(Requests(n, tokens_in, n * cost.tokens_out + text * cost.text_out))
+        return Requests(*_sum(parts))
+
+    def _units(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
+        if cost.unit == "generated question":
+            return Amount(self.stale.n_generated)
+        if cost.unit == "verdict":
+            return Amount(self.stale.n_verdicts)
+        if cost.unit != "question":
+            return self._texts(cost, file, is_whole)
+        share = 1.0 if is_whole else self._share_of_questions(file)
+        amounts = [self._question(cost, q) for q in self.stale.answered]
+        amounts.append(Amount(float(self.stale.n_generated)))
+        n, text = _sum([Amount(), *amounts])
+        return Amount(n * share, text * share)
+
+    def _question(self, cost: Cost, document_id: str | None) -> Amount:
+        """Return the amount of a question on a document, or with None on all of them."""
+        size = self._sizes[document_id and ""]
+        if cost.reads_all:
+            return Amount(1.0, min(size, self.stale.setting(cost.reads_all)))
+        if not cost.lengths:
+            return Amount(1.0)
+        n = sum(math.ceil(size / length) * (size > length) for length in self._lengths(cost))
+        return Amount(n, size * (n > 0))
+
+    def _share_of_questions(self, file: Partition) -> float:
+        """Return the share of the questions whose passages an edit changes, or that are new."""
+        changed, columns = self._found[1], ["query_id", "node_id", "node_kind", "document_id"]
+        rows = self.stale.workspace.store.read(_CONTEXTS, [file], columns)[0].to_pylist()
+        read = {
+            row["query_id"]
+            for row in rows
+            if row["node_id" if row["node_kind"] == "chunk" else "document_id"] in changed
+        }
+        n = len(read) + self.stale.n_new_questions
+        return min(n / (self.stale.n_questions or 1), 1.0)
+
+    def _texts(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
+        """Return the number of stale passages, documents, or texts of some length."""
+        sizes: dict[tuple[str, float], list[int]] = defaultdict(list)
+        for passage in self._found[0]:
+            is_stale = passage.is_edited if cost.whole_documents else passage.is_new
+            if file.bucket in (None, passage.bucket) and (is_whole or is_stale):
+                sizes[passage.document_id, passage.n_like_it].append(passage.n_tokens)
+        amounts = []
+        for (_, n_like_it), tokens in sizes.items():
+            size = sum(tokens)
+            if cost.lengths:
+                lengths = self._lengths(cost)
+                n, text = sum(math.ceil(size / length) for length in lengths), size * len(lengths)
+            else:
+                n, text = 1 if cost.unit == "document" else len(tokens), size
+            amounts.append(Amount(n * n_like_it, text * n_like_it))
+        return Amount(*_sum([Amount(), *amounts]))
+
+    def _lengths(self, cost: Cost) -> set[int]:
+        values = (self.stale.setting(name) for name in cost.lengths)
+        lists = (value if isinstance(value, list) else [value] for value in values)
+        return {length for lengths in lists for length in lengths}
