@@ -1,108 +1,38 @@
 """Each check alone, on tables small enough to know the answer."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.document_checks import cover_documents, finite, none_rejected
-from gsum_assets.evaluation.result_checks import every_question_answered, speakers_are_right
-from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.finding import SHOWN
-from gsum_assets.registry.every_table import ids_unique, lineage_is_current
-from gsum_resources.store.parquet_store import Partition
-from tests.checks.small_tables import run_check
-
-Span = tuple[int, int]
-
-
-def documents_of(**texts: str) -> pa.Table:
-    return pa.table({"document_id": list(texts), "text": list(texts.values())})
-
-
-def chunks_of(document_id: str, text: str, spans: Sequence[Span]) -> pa.Table:
-    """The chunks of one document at `spans`."""
-    return pa.table(
-        {
-            "document_id": pa.array([document_id] * len(spans), pa.string()),
-            "start": pa.array([start for start, _ in spans], pa.int32()),
-            "end": pa.array([end for _, end in spans], pa.int32()),
-            "text": pa.array([text[start:end] for start, end in spans], pa.string()),
-        }
-    )
-
-
-TEXTS = st.text(alphabet="ab \n\t é漢", max_size=40)
-
-
-@given(TEXTS, st.lists(st.integers(0, 40), max_size=6), st.data())
-def test_missing_slice_of_a_document_is_found(text, cuts, data) -> None:
-    bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    spans = list(pairwise(bounds))
-    documents = documents_of(d=text)
-    assert not cover_documents(chunks_of("d", text, spans), documents).problem
-    if spans:
-        missing = data.draw(st.sampled_from(spans))
-        left = [span for span in spans if span != missing]
-        finding = cover_documents(chunks_of("d", text, left), documents)
-        assert bool(finding.problem) == bool(text[slice(*missing)].strip())
-
-
-def test_overlap_and_order_do_not_matter() -> None:
-    text = "one two three four"
-    chunks = chunks_of("d", text, [(8, 18), (0, 7), (4, 13)])
-    finding = cover_documents(chunks, documents_of(d=text))
-    assert (finding.problem, finding.checked) == ("", "3 chunks of 1 document")
-
-
-@pytest.mark.parametrize(
-    ("texts", "what", "character"),
-    [
-        ({"d": "one two three"}, "text in no chunk", 7),
-        ({"d": "xne two"}, "a chunk differs from the document", 0),
-        ({"e": ""}, "a chunk of a missing document", 0),
-    ],
+from gsum_assets.corpus.document_checks import none_rejected
+from gsum_assets.evaluation.judge_checks import no_position_bias, verdicts_parsed
+from gsum_assets.evaluation.result_checks import (
+    citations_support,
+    every_question_answered,
+    speakers_are_right,
 )
-def test_invalid_slices_are_named(texts: dict[str, str], what: str, character: int) -> None:
-    finding = cover_documents(chunks_of("d", "one two", [(0, 7)]), documents_of(**texts))
-    assert finding.n_wrong == 1
-    assert finding.offenders == [{"document_id": "d", "character": character, "what": what}]
-    assert what in finding.problem
+from gsum_assets.gae.checks import finite, mean_cosine, not_degenerate, not_over_smoothed
+from gsum_assets.gor.checks import loss_falls, training_helps
+from gsum_assets.graphrag.checks import (
+    every_community_reported,
+    names_in_text,
+    no_malformed_replies,
+)
+from gsum_assets.jerr.checks import every_chunk_has_one, every_synopsis_has_some
+from gsum_assets.lightpal.checks import all_scored, near_exact
+from gsum_assets.pipeline.finding import SHOWN
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.every_table import ids_unique, schema
+from gsum_resources.store.parquet_store import FOOTER_KEY, Partition
+from tests.checks.good_rows import GRAPHRAG, JERR
+from tests.lightpal.toys import candidate_table
 
-
-def embeddings_of(ids: Sequence[str], vectors: np.ndarray) -> pa.Table:
-    return pa.table({**chunk_ids(ids), "embedding": vector_column(vectors)})
-
-
-def chunk_ids(ids: Sequence[str]) -> dict[str, pa.Array]:
-    return {name: pa.array(list(ids), pa.string()) for name in ("chunk_id", "document_id")}
-
-
-def test_unit_vectors_of_all_chunks_pass() -> None:
-    finding = finite(embeddings_of("ab", np.eye(3)[:2]), pa.table(chunk_ids("ab")), {3})
-    assert (finding.problem, finding.checked) == ("", "2 vectors of dimension 3")
-    empty = pa.table({**chunk_ids(""), "embedding": pa.array([], pa.list_(pa.float32()))})
-    assert not finite(empty, pa.table(chunk_ids("")), set()).problem
-
-
-@pytest.mark.parametrize("bad", [[np.nan, 0], [np.inf, 0], [1.01, 0], [0, 0]])
-def test_vector_not_of_unit_length_is_found(bad: list[float]) -> None:
-    embeddings = embeddings_of("abc", np.array([[0, 1], bad, [0.9996, 0]]))
-    finding = finite(embeddings, pa.table(chunk_ids("abc")), {2})
-    assert finding.problem.startswith("1 of 3 vectors of dimension 2 are not finite and of unit")
-    assert [offender["chunk_id"] for offender in finding.offenders] == ["b"]
-
-
-def test_vectors_and_chunks_must_match() -> None:
-    finding = finite(embeddings_of("ab", np.eye(2)), pa.table(chunk_ids("bcd")), {2, 4})
-    assert "2 of 3 chunks have no vector" in finding.problem
-    assert "1 of 2 vectors of dimension 2, 4 belong to no chunk" in finding.problem
-    assert "more than one dimension" in finding.problem
+# Every table.
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), max_size=12))
@@ -119,6 +49,30 @@ def test_keys_are_counted(keys: list[tuple[str, int]]) -> None:
     assert {(o["query_id"], o["rank"]): o["rows"] for o in finding.offenders} == repeated
 
 
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (lambda fields: fields, ""),
+        (lambda fields: fields[1:], "column 'method' is missing"),
+        (lambda fields: [*fields, pa.field("x", pa.string())], "column 'x' is not declared"),
+        (
+            lambda fields: [fields[0].with_type(pa.int32()), *fields[1:]],
+            "column 'method' has type int32, declared string",
+        ),
+        (lambda fields: [fields[0].with_nullable(True), *fields[1:]], "'method' may be null"),
+    ],
+)
+def test_schema_is_that_of_the_declaration(tmp_path, change, difference) -> None:
+    table, file = TABLES["leaderboard"], tmp_path / "a.parquet"
+    pq.write_table(pa.schema(change(list(table.schema)), {FOOTER_KEY: b"{}"}).empty_table(), file)
+    finding = schema(table, {Partition("tales"): pq.read_metadata(file)})
+    assert difference in finding.problem
+    assert bool(finding.problem) is bool(difference)
+    pq.write_table(table.empty(), file)
+    finding = schema(table, {Partition("tales"): pq.read_metadata(file)})
+    assert "the footer has no provenance" in finding.problem
+
+
 def test_only_first_offenders_are_named() -> None:
     rows = pa.table({"file": [f"{i}.txt" for i in range(50)], "line": [0] * 50})
     rows = rows.append_column("reason", [["empty"] * 50])
@@ -129,38 +83,7 @@ def test_only_first_offenders_are_named() -> None:
     assert "`gsum run tales`" in finding.problem
 
 
-def test_changed_inputs_are_named() -> None:
-    changes = {Partition("tales", "00"): [], Partition("tales", "01"): ["code", "model:m"]}
-    finding = lineage_is_current(changes, "tales")
-    assert finding.problem.startswith("1 of 2 partitions are out of date (first: code, model:m")
-    assert finding.offenders == [
-        {"partition": "corpus=tales/bucket=01", "changed": "code, model:m"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("ranks", "wrong"), [([1, 2, 3], 0), ([3, 1, 2], 0), ([2, 3], 1), ([1, 3], 1), ([0, 1], 1)]
-)
-def test_ranks_count_up_from_one(ranks: list[int], wrong: int) -> None:
-    rankings = pa.table(
-        {"query_id": ["fine", *["q"] * len(ranks)], "level": ["node"] * (len(ranks) + 1)}
-        | {"rank": pa.array([1, *ranks], pa.int32())}
-    )
-    assert run_check("rankings", "ranks_consecutive", {"rankings": rankings}).n_wrong == wrong
-
-
-def test_passages_equal_the_chunks() -> None:
-    contexts = pa.table(
-        {"query_id": ["q"] * 4, "rank": [1, 2, 3, 4], "node_id": ["a", "b", "gone", "r"]}
-        | {"node_kind": ["chunk", "chunk", "chunk", "response"]}
-        | {"text": ["A", "other", "C", "an answer"]}
-    )
-    chunks = pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]})
-    finding = run_check("contexts", "cite_what_exists", {"contexts": contexts, "chunks": chunks})
-    assert finding.checked == "3 cited chunks"
-    assert [offender["node_id"] for offender in finding.offenders] == ["gone", "b"]
-    assert "do not exist" in finding.problem
-    assert "have another text" in finding.problem
+# Answers and verdicts.
 
 
 def test_questions_without_an_answer_are_listed() -> None:
@@ -182,20 +105,234 @@ def test_documents_are_read_only_for_answers_that_name_speakers() -> None:
     assert not speakers_are_right(answers, lambda: pytest.fail("read")).problem
 
 
-@pytest.mark.parametrize(
-    ("value", "fine"),
-    [(0.0, True), (1.0 + 1e-12, True), (1.01, False), (-0.1, False), (np.nan, False)],
-)
-def test_scores_lie_between_zero_and_one(value: float, fine: bool) -> None:
-    scores = pa.table({"query_id": ["q"], "metric": ["rouge1"], "value": [value]})
-    assert bool(run_check("scores", "in_range", {"scores": scores}).problem) is not fine
+def test_citations_that_do_not_support_are_listed() -> None:
+    kinds = ["quoted", "cited", "unsupported"]
+    rows = pa.table({"kind": kinds, "cited": pa.array([None, 1, 2], pa.int32())})
+    rows = rows.append_column("query_id", [["q"] * 3]).append_column("sentence", [[1, 2, 3]])
+    finding = citations_support(rows.append_column("text", [["a", "b", "c"]]))
+    assert finding.problem.startswith("1 of 2 cited passages do not support")
+
+
+def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
+    """One verdict a question and order: who wins where `a` is shown first, and where `b` is."""
+    rows = [
+        {"query_id": f"q{i}", "judge": "pairwise", "criterion": "overall", "method": "a"}
+        | {"opponent": "b", "first": first, "repeat": 1}
+        | {"verdict": {"a": "win", "b": "loss"}.get(winner, "unparsed")}
+        | {"value": {"a": 1.0, "b": 0.0}.get(winner), "reason": "because", "model": "m"}
+        | {"is_own": False}
+        for i in range(n_questions)
+        for first, winner in winner_of.items()
+    ]
+    return pa.Table.from_pylist(rows, TABLES["judgements"].schema)
+
+
+def test_judge_with_position_bias_is_reported() -> None:
+    assert not no_position_bias(verdicts(0, {})).problem
+    assert not no_position_bias(verdicts(20, {"a": "a", "b": "a"})).problem
+    finding = no_position_bias(verdicts(20, {"a": "a", "b": "b"}))
+    assert "by 'overall' the first won 100%" in finding.problem
+    assert finding.offenders[0]["disagreement"] == 1
+
+
+def test_replies_without_a_verdict_are_reported() -> None:
+    assert not verdicts_parsed(verdicts(2, {"a": "a"}), "tales").problem
+    finding = verdicts_parsed(verdicts(2, {"a": "a", "b": "nobody"}), "tales")
+    assert finding.problem.startswith("2 of 4 verdicts could not be read")
+    assert "gsum run tales" in finding.problem
+
+
+# Networks.
+
+
+def test_rising_or_nan_loss_is_reported() -> None:
+    def log(*losses):
+        return pa.table({"epoch": list(range(1, len(losses) + 1)), "loss": list(losses)})
+
+    assert not loss_falls(log(3.0, 4.0, 2.0)).problem
+    assert not loss_falls(log()).problem
+    assert "went from 3 to 3.5" in loss_falls(log(3.0, 3.5)).problem
+    assert "not finite" in loss_falls(log(3.0, float("nan"))).problem
+
+
+def ranks(dense, trained, is_learnt=False):
+    """Rows of `source_ranks`; training gains among all nodes, and any change among chunks."""
+    n = len(dense)
+    return pa.table(
+        {"is_learnt": [is_learnt] * n, "chunk_rank_before": dense, "chunk_rank": trained}
+        | {"rank_before": [30] * n, "rank": trained}
+    )
+
+
+def test_training_helps_if_the_network_outranks_dense() -> None:
+    assert not training_helps(ranks([4] * 8, [2] * 8)).problem
+    equal = training_helps(ranks([2, 1] * 4, [1, 2] * 4)).problem
+    assert "does not rise significantly, from 0.750 by dense" in equal
+    worse = training_helps(ranks([4] * 8, [5] * 8))
+    assert "falls, from 0.250 by dense retrieval to 0.200" in worse.problem
+    assert worse.offenders[0]["p_value"] < 0.05
+
+
+def test_training_is_judged_on_held_out_documents_if_questions_suffice() -> None:
+    unseen, learnt = ranks([4] * 8, [2] * 8), ranks([1] * 8, [9] * 8, is_learnt=True)
+    assert not training_helps(pa.concat_tables([unseen, learnt])).problem
+    assert training_helps(learnt).checked.startswith("0 questions")
+    assert not training_helps(ranks([4] * 5, [9] * 5)).problem  # of five nothing is significant
+
+
+def test_untrained_models_are_not_reported() -> None:
+    untrained = ranks([4] * 8, [4] * 8)
+    untrained = untrained.set_column(4, "rank", untrained["rank_before"])
+    assert not training_helps(untrained).problem
+
+
+def embeddings(vectors) -> pa.Table:
+    ids = pa.array([f"n{i}" for i in range(len(vectors))], pa.string())
+    return pa.table({"chunk_id": ids, "embedding": pa.array(vectors, pa.list_(pa.float32()))})
+
+
+def spread(n):
+    return np.random.default_rng(0).normal(size=(n, 8)).tolist()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_non_finite_embedding_is_found(value: float) -> None:
+    vectors = spread(4)
+    assert not finite(embeddings(vectors)).problem
+    assert not finite(embeddings([])).problem
+    vectors[1][5] = value
+    finding = finite(embeddings(vectors))
+    assert finding.problem.startswith("1 of 4 embeddings are not finite; set a lower learning_rate")
+    assert finding.offenders == [{"chunk_id": "n1"}]
+
+
+def test_distinct_embeddings_pass() -> None:
+    assert not not_over_smoothed(embeddings(spread(50))).problem
+    assert not not_over_smoothed(embeddings([[1.0, 0.0]] * 2)).problem  # too few to decide
+    assert not not_over_smoothed(embeddings([])).problem
 
 
 @pytest.mark.parametrize(
-    ("mean", "fine"), [(0.2, True), (0.3, True), (0.19, False), (0.31, False), (np.nan, False)]
+    ("vectors", "mean"),
+    [
+        ([[3.0, 4.0]] * 5, 1.0),
+        ([[0.0, 0.0]] * 5, 1.0),
+        ([[1.0, 0.0], [5.0, 0.0], [0.995, 0.0998749]], 0.9967),  # cosines 1, .995, .995
+        ([*[[1.0, 0.01 * i] for i in range(9)], [float("nan"), 0.0]], 0.9984),
+    ],
 )
-def test_means_lie_in_their_interval(mean: float, fine: bool) -> None:
-    row = {"method": "m", "split": "test", "kind": "general", "metric": "rouge1"}
-    board = pa.Table.from_pylist([{**row, "low": 0.2, "mean": mean, "high": 0.3}])
-    finding = run_check("leaderboard", "mean_in_interval", {"leaderboard": board})
-    assert bool(finding.problem) is not fine
+def test_nearly_equal_embeddings_are_found(vectors, mean) -> None:
+    assert mean_cosine(np.array(vectors)) == pytest.approx(mean, abs=1e-3)
+    finding = not_over_smoothed(embeddings(vectors))
+    assert "have embeddings that hardly differ" in finding.problem
+    assert "fewer layers in corpus.toml, [gae.training]" in finding.problem
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "largest", "n", "setting"),
+    [
+        (2, 0.5, 4, ""),
+        (1, 1.0, 2, ""),  # too few to judge
+        (18, 0.1, 20, ""),
+        (2, 0.75, 4, "a smaller dbscan_eps"),
+        (19, 0.1, 20, "a greater dbscan_eps"),
+    ],
+)
+def test_degenerate_clusterings_name_different_settings(n_clusters, largest, n, setting) -> None:
+    rows = pa.table({"clustering": ["dbscan"] * 2, "n_clusters": [n_clusters] * 2})
+    finding = not_degenerate(rows.append_column("largest", [[largest] * 2]), n)
+    assert setting in finding.problem
+    assert bool(finding.problem) is bool(setting)
+
+
+# What language models write.
+
+
+def test_malformed_replies_are_reported_with_remedy() -> None:
+    rows = pa.table({"chunk_id": ["a0", "a1"], "document_id": ["a", "a"]})
+    problems = pa.array([[], ["cut off " * 99, "no list"]], pa.list_(pa.string()))
+    finding = no_malformed_replies(rows.append_column("problems", problems), "tales")
+    assert finding.problem.startswith("1 of 2 chunks got malformed replies")
+    assert "(first: cut off cut off" in finding.problem
+    assert "`gsum run tales` requests these once more" in finding.problem
+    assert "structured_output in gsum.toml, [llm]" in finding.problem
+    assert len(finding.problem) < 500
+    assert finding.offenders[0]["chunk_id"] == "a1"
+
+
+@pytest.mark.parametrize(
+    ("verbatim", "model", "n_wrong"),
+    [([True, False], "m", 0), ([True, False, False], "m", 2), ([False], "", 0), ([], "m", 0)],
+)
+def test_invented_names_are_reported(verbatim: list[bool], model: str, n_wrong: int) -> None:
+    columns = {name: ["x"] * len(verbatim) for name in ("chunk_id", "document_id", "name")}
+    rows = pa.table({n: pa.array(values, pa.string()) for n, values in columns.items()})
+    rows = rows.append_column("is_verbatim", pa.array(verbatim, pa.bool_()))
+    rows = rows.append_column("model", pa.array([model] * len(verbatim), pa.string()))
+    assert names_in_text(rows).n_wrong == n_wrong
+
+
+@pytest.mark.parametrize(("summary", "n_wrong"), [("In short.", 0), ("", 1)])
+def test_community_without_report_is_found(summary: str, n_wrong: int) -> None:
+    tables = GRAPHRAG.tables(GRAPHRAG.rows)
+    reports = [("c0", "In short."), ("c1", summary), ("c2", "In short."), ("c3", "In short.")]
+    written = GRAPHRAG.tables({**GRAPHRAG.rows, "graphrag.community_reports": reports})
+    finding = every_community_reported(
+        tables["graphrag.communities"], written["graphrag.community_reports"], "tales"
+    )
+    assert finding.n_wrong == n_wrong
+    assert [offender["community_id"] for offender in finding.offenders] == ["c1"] * n_wrong
+    assert not finding.problem or "`gsum run tales` requests the missing" in finding.problem
+
+
+@pytest.mark.parametrize(
+    ("synopses", "n_without", "n_bare"),
+    [(["One.", "Two."], 0, 1), (["One."], 1, 0), ([" \n", "Two."], 1, 1), ([], 2, 0)],
+)
+def test_lost_synopses_and_elements_are_counted(synopses, n_without, n_bare) -> None:
+    chunks = pa.table(
+        {"max_tokens": [600, 2000], "chunk_id": ["a0", "a0"]}  # of either size the same
+        | {"document_id": ["a", "a"], "position": [0, 0]}
+    )
+    written = chunks.slice(0, len(synopses))
+    written = written.append_column("synopsis", pa.array(synopses, pa.string()))
+    elements = chunks.slice(0, 1)
+    lost = every_chunk_has_one(chunks, written, "tales")
+    bare = every_synopsis_has_some(written, elements, "tales")
+    assert (lost.n_wrong, bare.n_wrong) == (n_without, n_bare)
+    for finding in (lost, bare):
+        assert not finding.problem or "`gsum run tales` requests them again" in finding.problem
+
+
+def test_good_rows_of_jerr_lack_nothing() -> None:
+    tables = JERR.tables(JERR.rows)
+    chunks, synopses = tables["jerr.line_chunks"], tables["jerr.synopses"]
+    assert not every_chunk_has_one(chunks, synopses, "tales").problem
+    assert not every_synopsis_has_some(synopses, tables["jerr.elements"], "tales").problem
+
+
+# Candidates.
+
+
+def test_a_low_recall_of_approximate_neighbours_warns() -> None:
+    assert not near_exact(None, 100).problem
+    assert not near_exact(0.995, 100).problem
+    found = near_exact(0.95, 100)
+    assert found.n_wrong == 5
+    assert "exact_up_to" in found.problem
+
+
+def test_passages_without_a_score_are_counted() -> None:
+    def scores(*values):
+        pairs = [
+            {"level": "node", "passage_id": f"a{i}", "candidate_id": "b0", "value": value}
+            for i, value in enumerate(values)
+        ]
+        return candidate_table(pairs, "context_scores")
+
+    assert not all_scored(scores(-1.0, -2.0), "tales").problem
+    assert not all_scored(scores(), "tales").problem
+    finding = all_scored(scores(-1.0, None, None), "tales")
+    assert finding.problem.startswith("2 of 3 passages have candidates without a score")
+    assert "`gsum run tales`" in finding.problem
+    assert finding.offenders[0]["passage_id"] == "a1"

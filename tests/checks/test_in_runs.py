@@ -12,16 +12,16 @@ import pytest
 from dagster._core.storage.asset_check_execution_record import (
     AssetCheckExecutionRecordStatus as Status,
 )
+from gsum_assets.dagster_assets.evaluate import in_turn
+from gsum_resources.dagster_io.dagster_private import STEPS_LOGGER
 
 from gsum_assets.dagster_assets import check_assets as assets
-from gsum_assets.dagster_assets.evaluate import in_turn
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
 from gsum_assets.pipeline.finding import Finding
 from gsum_assets.registry import checks as registry
 from gsum_assets.registry.checks import CHECKS
 from gsum_assets.registry.families import FAMILIES
-from gsum_resources.dagster_io.dagster_private import STEPS_LOGGER
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
 from tests.conftest import CORPUS, House, document_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_assets.dagster_assets.check_assets import _cell
+from gsum_assets.dagster_assets.checks import _cell
 from gsum_assets.pipeline.tables import TABLES
 
 
@@ -19,7 +19,6 @@ from gsum_assets.pipeline.tables import TABLES
         ("graphrag.claims", "description", "x", "1 character"),
         ("graphrag.aliases", "evidence_chunk_ids", ["c1", "c2"], "2 values"),
         ("graphrag.aliases", "name_key", "", ""),
-        ("chunks", "changed", "settings:chunking/corpus=m", "settings:chunking/corpus=m"),
         ("lightpal.context_scores", "scores", [0.5], "[0.5]"),
         ("scores", "metric", "rouge1", "rouge1"),
         ("scores", "value", 1.5, "1.5"),
