@@ -276,5 +276,5 @@ FAMILY = Family(
     k="jerr.search.n_nodes",
     without_k=[name for name, one in METHODS.items() if one.reads != "graph"],
     read=_read,
-    costs=[Cost("question", tokens_in=3678, tokens_out=185, repeated=0.2)],
+    costs=[Cost("question", tokens_in=3870, tokens_out=185, repeated=0.1)],
 )
