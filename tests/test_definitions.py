@@ -11,10 +11,15 @@ import dagster as dg
 import networkx as nx
 import pytest
 
-from gsum_assets.definitions import FAMILIES, defs
-from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.answering.workspace import open_workspace
+from gsum_assets.dagster_assets.partitions import corpora
+from gsum_assets.dagster_assets.sources import external_assets
+from gsum_assets.definitions import definitions_of, defs
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEP_OF, STEPS, work_of
+from gsum_assets.registry.families import FAMILIES
 from gsum_resources.models.by_work import WORK
+from gsum_resources.settings.home import Home
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
@@ -98,21 +103,27 @@ def test_temporary_instance_of_dagster_dev_is_refused(environment: dict[str, str
     assert sorted(home.rglob("*")) == [home / "dagster"]
 
 
-@pytest.mark.parametrize("key", MADE, ids=lambda key: key.to_user_string())
-def test_every_asset_is_described(key: dg.AssetKey) -> None:
-    node = graph.get(key)
-    table = table_of(key.path)
-    assert node.description
-    assert node.description.startswith("One row per ")
-    assert node.group_name not in (None, "default")
-    assert node.code_version
-    assert node.automation_condition is not None
-    assert node.automation_condition.get_label() == "keep_current"
-    definition = node.partitions_def
-    names = {"corpus"}
-    if isinstance(definition, dg.MultiPartitionsDefinition):
-        names = {d.name for d in definition.partitions_defs}
-    assert names == set(table.dimensions)
+def test_every_asset_has_one_partition_a_corpus() -> None:
+    for key in MADE:
+        node = graph.get(key)
+        assert node.partitions_def == corpora, key
+        assert node.group_name not in (None, "default"), key
+        assert node.code_version or key.path[0].startswith("source_"), key
+        assert (node.description or "").startswith("One row per "), key
+
+
+def test_families_are_chosen_with_what_they_need_and_nothing_else(tmp_path: Path) -> None:
+    """Every asset that another one depends on is defined, whatever is chosen."""
+    workspace = open_workspace(Home(tmp_path, str(tmp_path / "warehouse")))
+    n_assets = {}
+    for family in FAMILIES:
+        few = definitions_of(workspace, families=[family.name]).resolve_asset_graph()
+        defined = {*few.materializable_asset_keys, *(spec.key for spec in external_assets)}
+        assert few.get_all_asset_keys() == defined
+        assert dg.AssetKey([family.name, "scores"]) in defined
+        assert dg.AssetKey("leaderboard") in defined
+        n_assets[family.name] = len(defined)
+    assert max(n_assets.values()) < len(MADE) / 2
 
 
 def test_questions_are_embedded_by_one_asset() -> None:
@@ -122,7 +133,7 @@ def test_questions_are_embedded_by_one_asset() -> None:
     trained = {
         dg.AssetKey(declared.path(table))
         for declared in STEPS
-        if declared.step.retraining
+        if declared.step.trains
         for table in declared.step.writes
     }
     # sentences of answers are embedded where a language model cites passages
@@ -153,7 +164,7 @@ def test_kind_of_work_is_that_of_a_language_model() -> None:
 def test_facts_of_a_step_name_its_tables() -> None:
     for declared in STEPS:
         step = declared.step
-        assert {*step.checks, *step.results} <= set(step.writes), declared.name
+        assert {*step.checks} <= set(step.writes), declared.name
         named = {*step.untracked, *step.dictionaries}
         assert named <= {*declared.reads, *declared.by_index}, declared.name
 
@@ -168,20 +179,6 @@ def test_a_step_does_not_wait_for_optional_inputs() -> None:
     }
     assert not waiting
     assert any(declared.step.optional for declared in STEPS)
-
-
-def test_every_family_has_its_four_assets() -> None:
-    for family in FAMILIES:
-        for table in ("rankings", "contexts", "summaries", "scores"):
-            node = graph.get(dg.AssetKey([family.name, table]))
-            assert node.group_name == family.name
-            definition = node.partitions_def
-            assert isinstance(definition, dg.MultiPartitionsDefinition)
-            (methods,) = (d for d in definition.partitions_defs if d.name == "method")
-            assert methods.partitions_def.get_partition_keys() == list(family.methods)
-        assert set(family.default) <= set(family.methods)
-    everything = [method for family in FAMILIES for method in family.methods]
-    assert len(everything) == len(set(everything))  # only `method` distinguishes them
 
 
 def test_index_of_each_family_is_one_node() -> None:
@@ -208,20 +205,6 @@ def test_groups_are_drawn_from_left_to_right() -> None:
     drawn = nx.DiGraph((source, target) for source, target in edges if source != target)
     assert nx.is_directed_acyclic_graph(drawn)
     assert nx.ancestors(drawn, "evaluation") == drawn.nodes - {"evaluation"}
-
-
-def test_models_and_sources_are_observed() -> None:
-    observed = {key.to_user_string() for key in graph.observable_asset_keys}
-    assert observed == {
-        "source_documents",
-        "source_queries",
-        "source_graph",
-        "corpus_settings",
-        "language_model",
-        "judge_model",
-        "embedding_model",
-        "passage_scorer",
-    }
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
@@ -253,12 +236,8 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     named = {
         kind: {one["name"] for one in listed[kind]} for kind in ("sensors", "schedules", "jobs")
     }
-    assert named["sensors"] == {
-        *("confirm_results", "keep_current", "show_waiting", "watch_corpora"),
+    assert named == {
+        "sensors": {"watch_corpora"},
+        "schedules": {"nightly", "weekly_training", "hourly_upkeep"},
+        "jobs": {"index", "retrain", "forget", "upkeep"},
     }
-    assert named["schedules"] == {
-        *("observe_sources_hourly", "reconcile_corpora_hourly", "reindex_nightly"),
-        "retrain_weekly",
-        "retrain_evidence_weekly",
-    }
-    assert named["jobs"] >= {"observe_sources", "reindex_everything", "check_everything"}
