@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 import dagster as dg
 import psutil
@@ -99,11 +100,14 @@ def drop_old_runs(instance: dg.DagsterInstance, before: float) -> str:
     before : Unix time.
     """
     old = dg.RunsFilter(statuses=_ENDED, created_before=datetime.fromtimestamp(before, UTC))
+    path_of = getattr(instance.event_log_storage, "path_for_shard", None)  # SQLite: a file a run
     n = 0
     while runs := instance.get_runs(old, limit=_AT_ONCE):
         for run in runs:
             instance.compute_log_manager.delete_logs(prefix=[run.run_id])
             instance.delete_run(run.run_id)
+            if path_of:
+                Path(path_of(run.run_id)).unlink(missing_ok=True)
         n += len(runs)
     return f"removed {count(n, 'run')} from Dagster's record" if n else ""
 
