@@ -80,8 +80,13 @@ def sources_asset(upstream: Sequence[dg.AssetKey] = ()) -> dg.AssetsDefinition:
     return sources
 
 
-def observed(workspace: Workspace, corpus: str) -> list[dg.AssetObservation]:
+def observed(
+    workspace: Workspace, corpus: str
+) -> list[dg.AssetObservation | dg.AssetMaterialization]:
     """Return the present versions of the settings of a corpus and of the models.
+
+    Those of the models are materializations: of an external asset without partitions, Dagster
+    compares the version that a step has read with no observation, and shows the step as stale.
 
     Raises
     ------
@@ -91,14 +96,16 @@ def observed(workspace: Workspace, corpus: str) -> list[dg.AssetObservation]:
     settings = workspace.section(corpus, "")
     version = {_VERSION: section_version(settings)}
     shown = {"settings": dg.MetadataValue.json(settings)}
-    seen = [dg.AssetObservation("corpus_settings", partition=corpus, metadata=shown, tags=version)]
+    seen: list[dg.AssetObservation | dg.AssetMaterialization] = [
+        dg.AssetObservation("corpus_settings", partition=corpus, metadata=shown, tags=version)
+    ]
     models = workspace.models
     for name in MODELS:
         works = (name, *WORK) if name == "language_model" else (name,)
         versions = {work: models.version(work) for work in works}
         different = {w: v for w, v in versions.items() if w == name or v != versions[name]}
         tags = {_VERSION: hash_texts(list(different.values()))}
-        seen.append(dg.AssetObservation(name, metadata=different, tags=tags))
+        seen.append(dg.AssetMaterialization(name, metadata=different, tags=tags))
     return seen
 
 
