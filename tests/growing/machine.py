@@ -33,6 +33,7 @@ from tests.growing.home import (
     tables_that_mention,
 )
 from tests.growing.killed import killed_at
+from tests.invariants import assert_invariants
 from tests.pipeline.daemon import Daemon, execute, scheduled
 from tests.tales import tale
 
@@ -324,6 +325,7 @@ class Growing(RuleBasedStateMachine):
         state = name, self.chosen, given, self.folders[name].state()
         if state not in self._known:
             rebuild(self.rebuilt, self.grown, self.chosen, name)
+            assert_invariants(self.rebuilt.store, [name])
             self._known[state] = contents(self.rebuilt, name)
             self.counts["rebuilds"] += 1
         wrong = [table for table in now if now[table] != self._known[state][table]]
