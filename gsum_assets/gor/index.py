@@ -237,7 +237,7 @@ def _source_ranks(inputs: Inputs) -> Result:
     return Result(rows, shown=lambda: {"source_ranks": mean_reciprocal_ranks(rows)})
 
 
-_SIMULATED = Cost("document", times="gor.simulation.n_queries", whole_documents=True)
+_SIMULATED = Cost("document", times="gor.simulation.n_queries")
 
 INDEX = (
     Step(

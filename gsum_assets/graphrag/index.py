@@ -238,7 +238,7 @@ INDEX = (
         pool="llm",
         code_version="6",
         work="reports",
-        costs=[Cost("passage", requests=0.49, tokens_in=1013, tokens_out=1146)],
+        costs=[Cost("passage", requests=0.49, tokens_in=1013, tokens_out=1146, edited=10)],
         checks={"community_reports": [EVERY_COMMUNITY_REPORTED]},
     ),
     Step(

@@ -100,7 +100,7 @@ FAMILY = Family(
             {"linked_triples": "A language model keeps those that help, where one is set."},
             ("triples", "query_embeddings", "language_model"),
             pool="llm",
-            costs=[Cost("question", requests=2.0, tokens_in=340, tokens_out=52)],
+            costs=[Cost("question", calls=2.0, tokens_in=720, tokens_out=81)],
         ),
         Step(
             _rank,

@@ -253,9 +253,9 @@ FAMILY = Family(
             costs=[
                 Cost(
                     "question",
-                    requests=1.87,
-                    tokens_in=2101,
-                    tokens_out=168,
+                    calls=1.87,
+                    tokens_in=3921,
+                    tokens_out=314,
                     methods=[n for n, one in METHODS.items() if one.reads in ("graph", "pages")],
                 )
             ],

@@ -17,7 +17,8 @@ class Cost:
     unit : what the number of requests grows with; of questions for each method.
     model : the model, by the name under which the step reads it.
     requests : requests for one unit; of an embedder texts, of a scorer pairs.
-    tokens_in, tokens_out : tokens of the prompt and of the reply of one request.
+    calls : calls for one request, more than one if replies are often malformed.
+    tokens_in, tokens_out : tokens of all prompts and replies of one request.
     lengths : settings with lengths of texts in word pieces, as "jerr.chunking.max_tokens": the
         unit is a text of each of these lengths; of a question each text of the corpus.
     text_in, text_out : further tokens of prompt and reply for each word piece of such a text.
@@ -25,6 +26,8 @@ class Cost:
     methods : the methods that send these requests; empty: all that the step runs for.
     repeated : share of the requests of a method that others of its family have sent before.
     reads_all : setting of the longest prompt, if a question shows all texts up to this length.
+    edited : how many times as many requests a passage has that is new in a document with others,
+        since what other passages say is written again with it.
     whole_documents : whether an edit repeats all requests about a document; otherwise only those
         about passages that are new.
     """
@@ -32,6 +35,7 @@ class Cost:
     unit: Unit
     model: str = "language_model"
     requests: float = 1.0
+    calls: float = 1.0
     tokens_in: float = 0.0
     tokens_out: float = 0.0
     lengths: Sequence[str] = ()
@@ -41,6 +45,7 @@ class Cost:
     methods: Collection[str] = ()
     repeated: float = 0.0
     reads_all: str = ""
+    edited: float = 1.0
     whole_documents: bool = False
 
     def sends(self, method: str | None) -> bool:

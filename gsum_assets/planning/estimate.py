@@ -13,7 +13,7 @@ from gsum_assets.planning.units import FoundStaleness, Passage, passages_of
 from gsum_assets.registry.declared import Declared
 from gsum_resources.store.parquet_store import Partition
 
-_CONTEXTS = TABLES["contexts"]
+_CONTEXTS, _OF_NODE = TABLES["contexts"], ("node_kind", "document_id")
 
 
 class Amount(NamedTuple):
@@ -24,9 +24,10 @@ class Amount(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """Requests with the tokens of their prompts and of the replies."""
+    """Requests with their calls, and the tokens of prompts and replies."""
 
     n: float = 0.0
+    calls: float = 0.0
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
@@ -72,7 +73,8 @@ class Estimate:
                     share = factor * (1.0 if is_first else 1.0 - cost.repeated)
                     n, text = (value * share for value in self._units(cost, file, is_whole))
                     tokens_in = n * cost.tokens_in + text * cost.text_in
-                    parts.append(Requests(n, tokens_in, n * cost.tokens_out + text * cost.text_out))
+                    tokens_out = n * cost.tokens_out + text * cost.text_out
+                    parts.append(Requests(n, n * cost.calls, tokens_in, tokens_out))
         return Requests(*_sum(parts))
 
     def _units(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
@@ -99,34 +101,43 @@ class Estimate:
         return Amount(n, size * (n > 0))
 
     def _share_of_questions(self, file: Partition) -> float:
-        """Return the share of the questions whose passages an edit changes, or that are new."""
-        changed, columns = self._found[1], ["query_id", "node_id", "node_kind", "document_id"]
+        """Return the share of the questions whose passages an edit changes, or that are new.
+
+        A passage that is added is as likely among those of a question as any other one is.
+        """
+        (passages, changed), columns = self._found, ["query_id", "node_id", *_OF_NODE]
         rows = self.stale.workspace.store.read(_CONTEXTS, [file], columns)[0].to_pylist()
         read = {
             row["query_id"]
             for row in rows
             if row["node_id" if row["node_kind"] == "chunk" else "document_id"] in changed
         }
-        n = len(read) + self.stale.n_new_questions
-        return min(n / (self.stale.n_questions or 1), 1.0)
+        n_gone = len(changed - {p.document_id for p in passages})
+        n_added = sum(p.is_new * p.n_like_it for p in passages) - n_gone
+        n = len(read) + len(rows) * max(n_added, 0) / max(len(passages), 1)
+        return min((n + self.stale.n_new_questions) / (self.stale.n_questions or 1), 1.0)
 
     def _texts(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
         """Return the number of stale passages, documents, or texts of some length."""
-        sizes: dict[tuple[str, float], list[int]] = defaultdict(list)
+        documents: dict[tuple[str, float], list[Passage]] = defaultdict(list)
         for passage in self._found[0]:
-            is_stale = passage.is_edited if cost.whole_documents else passage.is_new
-            if file.bucket in (None, passage.bucket) and (is_whole or is_stale):
-                sizes[passage.document_id, passage.n_like_it].append(passage.n_tokens)
-        amounts = []
-        for (_, n_like_it), tokens in sizes.items():
-            size = sum(tokens)
+            if file.bucket in (None, passage.bucket):
+                documents[passage.document_id, passage.n_like_it].append(passage)
+        amounts = [Amount()]
+        for (_, n_like_it), passages in documents.items():
+            is_all = is_whole or (cost.whole_documents and passages[0].is_edited)
+            chosen = [passage for passage in passages if is_all or passage.is_new]
+            size, factor = sum(passage.n_tokens for passage in chosen), n_like_it
+            if len(chosen) < len(passages):
+                factor *= cost.edited
+            n, n_texts = float(len(chosen)), 1
             if cost.lengths:
                 lengths = self._lengths(cost)
-                n, text = sum(math.ceil(size / length) for length in lengths), size * len(lengths)
-            else:
-                n, text = 1 if cost.unit == "document" else len(tokens), size
-            amounts.append(Amount(n * n_like_it, text * n_like_it))
-        return Amount(*_sum([Amount(), *amounts]))
+                n, n_texts = sum(math.ceil(size / length) for length in lengths), len(lengths)
+            elif cost.unit == "document":
+                n /= len(passages)
+            amounts.append(Amount(n * factor, size * n_texts * factor))
+        return Amount(*_sum(amounts))
 
     def _lengths(self, cost: Cost) -> set[int]:
         values = (self.stale.setting(name) for name in cost.lengths)

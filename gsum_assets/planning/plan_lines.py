@@ -93,8 +93,8 @@ def filled(
         while those of an edit may be of other methods, or longer.
     n_failed : requests that are repeated.
     """
-    number, each = requests.n + n_failed, requests if requests.n else usual
-    tokens = [number * value / (each.n or 1.0) for value in each[1:]]
+    each = requests if requests.n else usual
+    number, *tokens = [value * (requests.n + n_failed) / (each.n or 1.0) for value in each[1:]]
     if unit := UNITS.get(line.model):
         embedding, scorer = models.settings.embedding, models.settings.scorer
         price = (embedding if unit == "texts" else scorer).usd_per_million_tokens
@@ -104,8 +104,8 @@ def filled(
     known = earlier.get((line.asset, ledger_name(settings)), Earlier())
     is_known = known.n >= ENOUGH and usual.n > 0
     if is_known:
-        number *= known.calls
-        defaults = [value / usual.n or 1.0 for value in usual[1:]]
+        number = (requests.n + n_failed) * known.calls
+        defaults = [value / usual.n or 1.0 for value in usual[2:]]
         means = known.tokens_in, known.tokens_out
         tokens = [t * mean / d for t, mean, d in zip(tokens, means, defaults, strict=True)]
     prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out

@@ -34,7 +34,6 @@ from gsum_resources.store.partition import bucket_names
 _LISTING, _CHUNKS = TABLES["source_documents"], TABLES["chunks"]
 _N_CRITERIA, _N_RATINGS = 6, 3  # of a pair; of one answer, of which references add two
 _MOST_READ = 2**24  # bytes of new documents that are cut into passages
-_OF_QUESTIONS = ("source_queries", "generated_questions")  # other texts leave `queries` as it is
 Work = Mapping[str, Mapping[Partition, bool]]
 """The stale files by asset, and whether all of their rows are stale or those of edits alone."""
 
@@ -153,7 +152,9 @@ class FoundStaleness(Staleness):
         """Return what of the inputs of a step is stale, by the bucket and method it shares."""
         reached: dict[tuple, bool] = defaultdict(bool)
         left_out = {*declared.step.optional, *declared.step.untracked}
-        names = _OF_QUESTIONS if declared.name == "queries" else declared.read_tables
+        names = declared.read_tables
+        if declared.name == "queries":  # other texts leave its rows as they are
+            names = ["generated_questions"] if self.n_generated else []
         for name in (name for name in names if name not in left_out):
             for file, is_whole in work.get("/".join(declared.path(name)), {}).items():
                 shared = ("bucket", file.bucket), ("method", file.method)
