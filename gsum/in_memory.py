@@ -6,7 +6,7 @@ they give the same rows. Nothing here knows Dagster, and nothing is written to d
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -60,10 +60,15 @@ class LazyStore(ParquetStore):
         self.make: Callable[[str], None] = lambda _: None
         self._decoded: dict[tuple, tuple[pa.Table, dict[Partition, str]]] = {}
 
-    def write(self, table: Table, *how: Any) -> Provenance:
-        """Write rows of a table, see `ParquetStore.write`."""
+    def write(
+        self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance
+    ) -> Provenance:
+        """Write rows of a table in the order in which a home with its buckets has them."""
         self._decoded = {key: rows for key, rows in self._decoded.items() if key[0] != table.name}
-        return super().write(table, *how)
+        if partition.bucket is not None:
+            buckets = pa.array(map(bucket_of, rows["document_id"].to_pylist()), pa.string())
+            rows = rows.take(pc.sort_indices(buckets))
+        return super().write(table, partition, rows, provenance)
 
     def read(
         self,
@@ -81,10 +86,12 @@ class LazyStore(ParquetStore):
         names = rows.column_names if columns is None else [*columns, *table.dimensions]
         return rows.select(names), hashes
 
-    def footers(self, table: Table, *how: Any) -> dict[Partition, Provenance]:
+    def footers(
+        self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
+    ) -> dict[Partition, Provenance]:
         """Return the footers of files of a table, see `ParquetStore.footers`."""
         self.make(table.name)
-        return super().footers(table, *how)
+        return super().footers(table, partitions)
 
     def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
         """Return the number of rows in each of some tables, by name."""
@@ -255,11 +262,7 @@ class MemoryTables:
     def _write(self, table: Table, rows: pa.Table) -> None:
         """Write rows that are given, and not computed by a step."""
         self._made.add(table.name)
-        is_by_document = table.dimensions == DOCUMENT_LEVEL
-        if is_by_document:  # in the order in which a home with its buckets has them
-            buckets = pa.array(map(bucket_of, rows["document_id"].to_pylist()), pa.string())
-            rows = rows.take(pc.sort_indices(buckets))
-        file = Partition(CORPUS, _BUCKET if is_by_document else None)
+        file = Partition(CORPUS, _BUCKET if table.dimensions == DOCUMENT_LEVEL else None)
         self._store.write(table, file, rows, Provenance("", ""))
 
     def _stored(self, name: str) -> pa.Table:

@@ -107,13 +107,11 @@ def test_import_states_documents_and_next_command(imported: str) -> None:
 
 def test_run_prints_runs_leaderboard_and_next_command(first_run: str) -> None:
     assert "failed" not in first_run
-    # 6 tables of 8 buckets, three of questions, the index, 5 results of 2 methods, 2 of judges, 3
-    # of all methods
-    assert "two-meetings: 70 partitions written" in first_run
+    # 6 tables of documents, three of questions, the index, 5 of results, 2 of judges, 2 of
+    # generated questions, 4 of all methods
+    assert "two-meetings: 23 tables written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
-    assert (
-        "wrote retrieval: rankings, contexts, answer_sources, summaries, scores dense" in first_run
-    )
+    assert "retrieval: index, rankings, contexts, answer_sources, summaries, scores" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run
     board = first_run[first_run.index("two-meetings: general questions") :]
@@ -156,6 +154,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     rows = list(csv.reader(io.StringIO(printed("sql", query, "--csv"))))
     assert rows == [["document_id", "n"], ["qmsum-val-001", "1"], ["qmsum-val-002", "1"]]
     assert "leaderboard" in printed("sql", "show all tables", "--csv")
+    assert "path_between(in_corpus, from_name" in printed("sql", "show all tables")
     models = printed("sql", "select distinct model from summaries", "--csv")
     assert models.split() == ["model", "extractive"]
 
@@ -272,9 +271,9 @@ def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path
     result = gsum("run", "two-meetings")
     settings.write_text(kept)
     assert result.exit_code == 1
-    assert "failed retrieval: rankings bm25" in result.output
+    assert "retrieval/rankings: " in result.output
     assert "table [retrieval]: [k]: give at least one number" in flat(result)
-    assert "2 runs failed" in result.output
+    assert "1 step failed" in result.output
     assert "two-meetings: general questions" in result.output
     assert "Traceback" not in result.output
 

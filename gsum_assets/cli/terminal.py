@@ -26,6 +26,7 @@ from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
 from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Macro
 
 FOLLOWS = "the daemon of this home (`gsum ui`) executes the run; this command follows it"
 STOPPED = "the daemon has stopped; this command computes what is left"
@@ -267,7 +268,7 @@ def print_next(pipeline: Pipeline, corpus: str) -> None:
 
 
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
-    """Print schema, name and meaning of a row of each table or view."""
+    """Print schema, name and meaning of a row of each table or view, and of each macro."""
     rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *views())}
     grid = Grid(box=None, pad_edge=False)
     for title in ("schema", "name"):
@@ -276,6 +277,9 @@ def print_tables(names: Iterable[tuple[str, str]]) -> None:
     for schema, name in names:
         full = name if schema == "main" else f"{schema}.{name}"
         grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
+    for macro in sorted((v for v in views() if isinstance(v, Macro)), key=lambda v: v.name):
+        call = f"{macro.name}({', '.join(macro.arguments)})"
+        grid.add_row("macro", call, rows[macro.name])
     _screen().print(grid)
 
 

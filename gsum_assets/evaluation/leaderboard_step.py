@@ -18,9 +18,9 @@ from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost, quality_read
-from gsum_resources.store.appended import APPENDED
+from gsum_resources.store.appended import LEDGERS
 
-_FOR_COSTS = ("documents", *APPENDED)  # of the documents only the number
+_FOR_COSTS = ("documents", *LEDGERS)  # of the documents only the number
 _PURPOSE = {
     "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "
     "interval, and whether it differs significantly from the best.",

@@ -210,7 +210,11 @@ TABLES: Mapping[str, Table] = {
             "query_id, sample, rank",
             QUERY_ID,
             integer("sample", "number of the context, from 0; only full_context has several"),
-            RANK,
+            integer(
+                "rank",
+                "order in which the model reads it, from 1: that of the score, but for graphrag and "
+                "jerr, which order reports and passages in their own ways",
+            ),
             label("node_id", "chunk_id, response_id, …, by kind"),
             label("node_kind", "'chunk', 'response', 'report', …"),
             text("document_id", "document it comes from; null: several", nullable=True),
@@ -427,6 +431,16 @@ TABLES: Mapping[str, Table] = {
             number("latency_s", "seconds", measured=True),
             number("cost_usd", "price in US dollars"),
             Column("time", TIME, "when it ended", measured=True),
+        ),
+        corpus_table(
+            "changes",
+            "row that was added to a table of documents or graphs, or removed from it",
+            "",
+            label("table_name", "the table, as SQL names it"),
+            label("row_id", "the values of its key, separated by blanks"),
+            label("change", "added or removed, since the table was first written"),
+            label("run_id", "run that added or removed it; '' outside a run"),
+            Column("time", TIME, "when it was added or removed", measured=True),
         ),
         corpus_table(
             "llm_calls",

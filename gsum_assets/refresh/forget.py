@@ -13,6 +13,7 @@ from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.changes import forget_changes
 from gsum_assets.refresh.staleness import Staleness
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS
@@ -21,7 +22,7 @@ from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.settings.paths import folders_in
 from gsum_resources.state.database import state_of
 from gsum_resources.state.locks import locked_by
-from gsum_resources.store.appended import APPENDED, read_appended
+from gsum_resources.store.appended import APPENDED, LEDGERS, read_appended
 from gsum_resources.store.array_cache import forget_arrays
 from gsum_resources.store.parquet_store import ParquetStore
 
@@ -58,7 +59,7 @@ def forget_corpus(workspace: Workspace, corpus: str) -> None:
     store = workspace.store
     for table in TABLES.values():
         folder = f"{store.root}/{table.name}/corpus={corpus}"
-        if table.name not in APPENDED and store.fs.exists(folder):
+        if table.name not in LEDGERS and store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)
     forget_arrays(store, corpus)
     Buckets(store).forget(corpus)
@@ -93,6 +94,7 @@ def forget_deleted(workspace: Workspace, at_once: bool = False) -> Forgotten | N
     }
     for corpus, documents in affected.items():
         forget_arrays(store, corpus)
+        forget_changes(store, corpus)
         if not documents.documents:
             _remove_ledgers(store, corpus)
     state = state_of(store)

@@ -219,7 +219,7 @@ def of_family(family: Family) -> list[Declared]:
 
 
 def _other_readers(family: Family, step: Step) -> frozenset[str]:
-    """Return the methods of other families that read a table of a family's index step."""
+    """Return the methods of other families that depend on a table of a family's index step."""
     written = {family.table(name).name for name in step.writes}
     return frozenset(
         method
@@ -229,12 +229,26 @@ def _other_readers(family: Family, step: Step) -> frozenset[str]:
     )
 
 
+_WRITERS = {
+    family.table(name).name: (family, step)
+    for family in FAMILIES
+    for step in family.index
+    for name in step.writes
+}
+"""Family and step of each table of an index."""
+
+
 def _tables_read(family: Family) -> frozenset[str]:
-    """Return the names of the tables that steps of a family read."""
+    """Return the names of the tables that a family reads, and of those that these depend on."""
     steps = (*family.index, *family.question, *answer_steps(family), scores_step(family))
-    names = {n for step in steps for n in step.reads if n not in (*MODELS, SETTINGS)}
-    names.difference_update(n for step in steps for n in step.optional)
-    return frozenset(family.table(name).name for name in names)
+    left, read = [(family, step) for step in steps], set[str]()
+    while left:
+        reader, step = left.pop()
+        names = {n for n in step.reads if n not in (*MODELS, SETTINGS, *step.optional)}
+        new = {reader.table(name).name for name in names} - read
+        read |= new
+        left += [_WRITERS[name] for name in new if name in _WRITERS]
+    return frozenset(read)
 
 
 _TABLES_READ = {family.name: _tables_read(family) for family in FAMILIES}

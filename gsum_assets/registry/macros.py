@@ -78,6 +78,49 @@ _COST_COLUMNS = {
     "failures": "requests that failed",
 }
 
+_COST_BY_FAMILY = """
+SELECT corpus, CASE WHEN contains(asset, '/') THEN split_part(asset, '/', 1) ELSE '' END AS family,
+       day, sum(requests)::BIGINT AS requests, sum(from_memo)::BIGINT AS from_memo,
+       sum(failures)::BIGINT AS failures, sum(tokens_in)::BIGINT AS tokens_in,
+       sum(tokens_out)::BIGINT AS tokens_out, sum(cost_usd) AS cost_usd
+FROM cost_by_day GROUP BY ALL
+"""
+
+_LAST_CHANGES = """
+SELECT corpus, table_name, row_id, arg_max(change, time) AS change, max(time) AS changed,
+       arg_max(run_id, time) AS run_id
+FROM changes GROUP BY corpus, table_name, row_id
+"""
+
+_DELETED_DOCUMENTS = f"""
+SELECT corpus, row_id AS document_id, changed AS deleted, run_id
+FROM ({_LAST_CHANGES}) WHERE table_name = 'documents' AND change = 'removed'
+"""
+
+_DELETED_COLUMNS = {
+    "document_id": "the document, which is listed until its leftovers are removed",
+    "deleted": "when it left the tables",
+    "run_id": "the run of Dagster that removed it from the tables",
+}
+
+_CHANGED_SINCE = f"""
+WITH names AS (
+    SELECT corpus, 'documents' AS table_name, document_id AS row_id, title AS name FROM documents
+    UNION ALL
+    SELECT corpus, 'graphrag.entities', entity_id, name FROM graphrag.entities
+    UNION ALL
+    SELECT corpus, 'graphrag.communities', community_id, title FROM graphrag.communities
+    UNION ALL
+    SELECT r.corpus, 'graphrag.relationships', r.relationship_id, s.name || ' - ' || t.name
+    FROM graphrag.relationships AS r
+    JOIN graphrag.entities AS s ON s.corpus = r.corpus AND s.entity_id = r.source_id
+    JOIN graphrag.entities AS t ON t.corpus = r.corpus AND t.entity_id = r.target_id
+)
+SELECT corpus, table_name, change, name, changed, run_id, row_id
+FROM ({_LAST_CHANGES}) LEFT JOIN names USING (corpus, table_name, row_id)
+WHERE changed >= since ORDER BY corpus, table_name, change, name, row_id
+"""
+
 _DOCUMENTS_CHANGED = """
 SELECT corpus, document_id, CASE WHEN added >= since THEN 'added' ELSE 'changed' END AS change,
        changed, file
@@ -253,12 +296,33 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
         ),
         View("trained", "trained network", _trained(models), _TRAINED_COLUMNS),
         View("cost_by_day", "asset, day and model", _COST_BY_DAY, _COST_COLUMNS),
+        View(
+            "cost_by_family",
+            "family of methods and day; '' are the steps of the corpus",
+            _COST_BY_FAMILY,
+            {
+                **_COST_COLUMNS,
+                "corpus": "name of the corpus, a folder of documents",
+                "family": "family whose steps sent the requests; `costs` divides by method",
+                "tokens_in": "tokens read",
+                "tokens_out": "tokens written",
+                "cost_usd": "price in US dollars",
+            },
+        ),
+        View("deleted_documents", "deleted document", _DELETED_DOCUMENTS, _DELETED_COLUMNS),
         View("gaps", "partition that lacks rows since requests to a model failed", _GAPS),
         Macro(
             "documents_changed",
             ("since",),
             "document that was added or changed since then",
             _DOCUMENTS_CHANGED,
+        ),
+        Macro(
+            "changed_since",
+            ("since",),
+            "document, passage, entity, relationship, community or record edge that was added or "
+            "removed since then",
+            _CHANGED_SINCE,
         ),
         Macro("written_since", ("since",), "partition that was written since then", _WRITTEN_SINCE),
         Macro(

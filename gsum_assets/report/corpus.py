@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.store.appended import APPENDED, read_appended
+from gsum_resources.store.appended import APPENDED, LEDGERS, read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 
 _IN_THE_FOLDER = ("documents", "rejected_documents")
@@ -66,7 +66,7 @@ def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
     columns = ["file", "reason"]
     table = TABLES["rejected_documents"]
     rejected, _ = store.read(table, store.partitions(table, corpus), columns)
-    ledgers = (read_appended(store, TABLES[name], corpus) for name in APPENDED)
+    ledgers = (read_appended(store, TABLES[name], corpus) for name in LEDGERS)
     index = []
     for name, table in TABLES.items():
         is_index = is_of_index(table) and not name.startswith("source_")

@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
 
-APPENDED = ("llm_calls", "embedding_calls")
-"""The tables that are written so: the ledgers of requests."""
+LEDGERS = ("llm_calls", "embedding_calls")
+"""The ledgers of requests."""
+APPENDED = (*LEDGERS, "changes")
+"""The tables that are written so."""
 MANY = 64  # files of a corpus from which they are united
 _UNITED = "united-"
 _REPLACES = b"replaces"

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from gsum_assets.cli.main import main
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.step import complete_catalogue
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.conftest import House
@@ -209,7 +210,7 @@ def test_files_of_an_older_version_do_not_block_others(store: ParquetStore) -> N
 @pytest.mark.slow
 def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     write_graph(house.store)
-    house.pipeline().warehouse.rebuild_catalogue()
+    complete_catalogue(house.workspace)
     with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
         assert len(frame(connection, "entities")) == 4
     with duckdb.connect() as connection:  # under a name of the user's own

@@ -1,16 +1,13 @@
 """The shipped `dagster.yaml`: accepted by Dagster, copied when missing, never overwritten."""
 
 import logging
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import yaml
 
-from gsum_assets.automation.jobs import OBSERVE_SOURCES
-from gsum_resources.dagster_io import dagster_private
 from gsum_resources.dagster_io.instance import (
     CONFIG_FILE,
     InstanceError,
@@ -39,7 +36,8 @@ def test_shipped_settings_reach_the_instance(house: House) -> None:
         assert queue
         assert queue.max_concurrent_runs == 4
         (limit,) = queue.tag_concurrency_limits
-        assert limit == {"key": "gsum/work", "value": "make", "limit": 2}
+        one_a_corpus = {"applyLimitPerUniqueValue": True}
+        assert limit == {"key": "dagster/partition", "value": one_a_corpus, "limit": 1}
 
 
 def test_file_of_the_operator_is_kept(house: House) -> None:
@@ -49,15 +47,38 @@ def test_file_of_the_operator_is_kept(house: House) -> None:
         assert not instance.run_retries_enabled
 
 
-def test_home_that_names_the_storage_by_its_former_module_opens(house: House) -> None:
+EARLIER = """\
+storage:
+  custom:
+    module: gsum_resources.event_log
+    class: InstanceStorage
+    config:
+      base_dir:
+        env: DAGSTER_HOME
+
+run_launcher:
+  module: gsum_resources.dagster_io.launcher
+  class: RunLauncher
+
+concurrency:
+  runs:
+    max_concurrent_runs: 7
+    tag_concurrency_limits:
+      - key: gsum/work
+        value: make
+        limit: 2
+"""
+
+
+def test_sections_of_an_earlier_version_are_renewed_and_the_operators_stay(house: House) -> None:
     config = prepare(house.home) / CONFIG_FILE
-    shipped = config.read_text()
-    of_operator = shipped.replace("max_retries: 2", "max_retries: 5")
-    storage = "gsum_resources.dagster_io.event_log"
-    config.write_text(of_operator.replace(storage, "gsum_resources.event_log"))
+    config.write_text(EARLIER)
     with open_instance(house.home) as instance:
-        assert instance.run_retries_max_retries == 5
-    assert config.read_text() == of_operator
+        queue = instance.get_concurrency_config().run_queue_config
+        assert queue
+        assert queue.max_concurrent_runs == 7
+        assert [limit["key"] for limit in queue.tag_concurrency_limits] == ["dagster/partition"]
+    assert "gsum_resources" not in config.read_text()
 
 
 def test_home_without_configuration_is_warned_of(
@@ -78,7 +99,7 @@ def test_runs_in_a_temporary_instance_are_refused(house: House, tmp_path: Path) 
     """As of `dagster-webserver` without `DAGSTER_HOME`; tests may use instances in memory."""
     folder = tmp_path / ".tmp_dagster_home_x1"
     folder.mkdir()
-    job = house.pipeline().definitions.resolve_job_def(OBSERVE_SOURCES)
+    job = house.pipeline().definitions.resolve_job_def("upkeep")
     with dg.DagsterInstance.local_temp(str(folder)) as instance:
         with pytest.raises(dg.DagsterResourceFunctionError) as raised:
             job.execute_in_process(instance=instance)
@@ -95,29 +116,13 @@ def test_shipped_workspace_is_that_of_the_project() -> None:
     assert location["python_module"]["location_name"] == "gsum"
 
 
-# Private names of Dagster are imported in one module and exist in the pinned version.
-
-REPOSITORY = Path(__file__).parents[2]
-
-
-def test_only_one_module_imports_private_dagster_names() -> None:
-    named = {
-        str(path.relative_to(REPOSITORY))
+def test_few_private_names_of_dagster_are_used_each_with_a_reason() -> None:
+    lines = [
+        line
         for package in ("gsum", "gsum_assets", "gsum_resources")
-        for path in (REPOSITORY / package).rglob("*.py")
-        if "dagster._" in path.read_text()
-    }
-    assert named == {"gsum_resources/dagster_io/dagster_private.py"}
-
-
-def test_every_late_name_exists_and_definitions_load_none() -> None:
-    for name in dagster_private._LOADED_LATE:
-        assert getattr(dagster_private, name).__name__ == name
-    code = (
-        "import sys, gsum_assets.definitions\n"
-        "from gsum_resources.dagster_io import dagster_private as own\n"
-        "print(*(set(own._LOADED_LATE.values()) & set(sys.modules)))"
-    )
-    command = [sys.executable, "-c", code]
-    loaded = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert loaded.stdout.split() == []
+        for path in (ROOT / package).rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.match(r"\s*(from|import) dagster\S*\._", line)
+    ]
+    assert len(lines) <= 3
+    assert all("# " in line for line in lines)

@@ -11,7 +11,6 @@ from gsum_resources.store.lineage import Lineage, Reads
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.table import Column, Table
 
-STEP = ("run", "step")
 PASSAGES = Table(
     "passages", "passage", (Column("n", pa.int64(), "a number"),), ("corpus", "method")
 )
@@ -38,8 +37,8 @@ def board_of_walks(store: ParquetStore) -> None:
     """Write a board from the passages of the one walk that there is."""
     walk = Partition("tales", method="walk")
     reads = Reads()
-    reads.table(STEP, PASSAGES, {walk: write(store, PASSAGES, walk, 1)}, "walks")
-    write(store, BOARD, HERE, 1, inputs=reads.inputs_of(STEP, HERE))  # type: ignore[arg-type]
+    reads.table(PASSAGES, {walk: write(store, PASSAGES, walk, 1)}, "walks")
+    write(store, BOARD, HERE, 1, inputs=reads.inputs_of(HERE))  # type: ignore[arg-type]
 
 
 def test_methods_of_another_family_in_the_same_table_change_nothing(tmp_path: Path) -> None:
@@ -60,19 +59,19 @@ def test_methods_of_the_family_that_was_read_make_out_of_date(tmp_path: Path) ->
 
 def test_families_of_one_table_are_recorded_apart() -> None:
     reads = Reads()
-    reads.table(STEP, PASSAGES, {Partition("tales", method="walk"): "a"}, "walks")
-    reads.table(STEP, PASSAGES, {Partition("tales", method="bm25"): "b"}, "words")
-    inputs = reads.inputs_of(STEP, HERE)
+    reads.table(PASSAGES, {Partition("tales", method="walk"): "a"}, "walks")
+    reads.table(PASSAGES, {Partition("tales", method="bm25"): "b"}, "words")
+    inputs = reads.inputs_of(HERE)
     assert len(set(inputs.values())) == 2
     assert set(inputs) == {f"table:passages/corpus=tales/family={f}" for f in FAMILIES}
-    of_a_method = reads.inputs_of(STEP, Partition("tales", method="walk"))
+    of_a_method = reads.inputs_of(Partition("tales", method="walk"))
     assert "table:passages/corpus=tales/method=walk" in of_a_method
 
 
 def test_bucket_without_a_file_depends_on_no_other_bucket(tmp_path: Path) -> None:
     store, reads, bucket = ParquetStore(str(tmp_path)), Reads(), Partition("tales", "03")
-    reads.table(STEP, CHUNKS, {})
-    (key,) = reads.inputs_of(STEP, bucket)
+    reads.table(CHUNKS, {})
+    (key,) = reads.inputs_of(bucket)
     lineage = Lineage(store, TABLES, lambda _: None)
     before = lineage.present_version(InputKey.parse(key))
     write(store, CHUNKS, Partition("tales", "04"), 1)

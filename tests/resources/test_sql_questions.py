@@ -18,7 +18,9 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.load import SourceDocument
 from gsum_assets.corpus.rows import rows_of as document_rows
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.changes import forget_changes, note_changes
 from gsum_assets.registry.families import views
+from gsum_resources.store.appended import path_of
 from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.table import Macro
@@ -27,6 +29,7 @@ EDGES = [("ida", "mill", 3.0), ("ida", "ferry", 1.0), ("ida", "bram", 1.0), ("br
 ARGUMENTS = {
     "documents_changed": "today() - 1",
     "written_since": "today() - 1",
+    "changed_since": "today() - 1",
     "why": "'leaderboard', 'board'",
     "answer": "'q1'",
     "sentences_of": "'q1'",
@@ -37,6 +40,7 @@ ARGUMENTS = {
     "entities_of": "'board', 'minutes'",
     "hubs": "'board'",
     "neighbours": "'board', 'ida'",
+    "path_between": "'board', 'ferry', 'mill'",
     "passage_graph": "'board'",
 }
 OLDEST = Path(sys.prefix) / "duckdb-1.1"  # `make` installs it beside the pinned version
@@ -93,16 +97,16 @@ def _write(
 ) -> None:
     """Write rows, whose other columns are empty or zero."""
     table = TABLES[name]
-    empty = {"string": "", "list<item: string>": [], "bool": False}
-    full = [
-        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema}
-        | dict(row)
-        for row in rows
-    ]
+    full = [{**_empty_row(name), **row} for row in rows]
     footer = Provenance(
         "", "1", asset=name, inputs=inputs or {}, time=datetime.now(UTC).isoformat()
     )
     store.write(table, partition, pa.Table.from_pylist(full, table.schema), footer)
+
+
+def _empty_row(name: str) -> dict[str, object]:
+    empty = {"string": "", "list<item: string>": [], "bool": False}
+    return {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in TABLES[name].schema}
 
 
 def _rows(home: Path, query: str) -> list[tuple[object, ...]]:
@@ -188,6 +192,107 @@ def test_entities_of_a_document_and_neighbours(home: Path) -> None:
     assert len(entities) == 4
     neighbours = _rows(home, "select name, weight from neighbours('board', 'bram')")
     assert neighbours == [("mill", 2.0), ("ida", 1.0)]
+
+
+def test_a_path_is_short_and_takes_the_strongest_relationships(home: Path) -> None:
+    """Of the two ways of two steps from bram to ferry none exists but that by ida."""
+    path = _rows(home, "select hops, name from path_between('board', 'bram', 'ferry')")
+    assert path == [(0, "bram"), (1, "ida"), (2, "ferry")]
+    assert _rows(home, "select name from path_between('board', 'ida', 'mill')") == [
+        ("ida",),
+        ("mill",),
+    ]
+    assert _rows(home, "from path_between('board', 'bram', 'ferry', most := 1)") == []
+    assert _rows(home, "from path_between('board', 'bram', 'nobody')") == []
+
+
+def test_of_equally_short_paths_the_strongest_is_taken(store: ParquetStore, tmp_path: Path) -> None:
+    """A square: a and d are two steps apart, by b with weight 1 and by c with weight 2."""
+    entities = [{"entity_id": name, "name": name} for name in "abcd"]
+    _write(store, "graphrag.entities", Partition("board"), entities)
+    edges = [("a", "b", 1.0), ("b", "d", 1.0), ("d", "c", 2.0), ("c", "a", 2.0)]
+    relationships = [
+        {"relationship_id": s + t, "source_id": s, "target_id": t, "weight": w}
+        | {"description": f"{s} knows {t}"}
+        for s, t, w in edges
+    ]
+    _write(store, "graphrag.relationships", Partition("board"), relationships)
+    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
+    path = "select name, relationship from path_between('board', 'a', 'd')"
+    assert _rows(tmp_path / "gsum.duckdb", path) == [
+        ("a", None),
+        ("c", "c knows a"),
+        ("d", "d knows c"),
+    ]
+
+
+def test_costs_are_summed_by_family_and_day(store: ParquetStore, tmp_path: Path) -> None:
+    time = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    call = {"model": "m", "document_id": "", "prompt_hash": "", "time": time, "cached": False}
+    call |= {"latency_s": 0.0, "retries": 0, "run_id": None, "error": None}
+    calls = [
+        call | {"asset": "gor/summaries", "tokens_in": 10, "tokens_out": 1, "cost_usd": 0.5},
+        call
+        | {"asset": "gor/simulated_queries", "tokens_in": 20, "tokens_out": 2, "cost_usd": 1.0},
+        call | {"asset": "ask", "tokens_in": 3, "tokens_out": 1, "cost_usd": 0.25},
+    ]
+    batch = {"asset": "gor/node_rankings", "model": "e", "n_texts": 4, "tokens_in": 7}
+    batch |= {"latency_s": 0.0, "cost_usd": 0.125, "time": time}
+    for name, rows in (("llm_calls", calls), ("embedding_calls", [batch])):
+        path = path_of(store, TABLES[name], "board", "1")
+        store.write_file(path, pa.Table.from_pylist(rows, TABLES[name].schema))
+    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
+    columns = "family, requests, tokens_in, tokens_out, cost_usd"
+    assert _rows(
+        tmp_path / "gsum.duckdb", f"select {columns} from cost_by_family order by family"
+    ) == [("", 1, 3, 1, 0.25), ("gor", 3, 37, 3, 1.625)]
+
+
+def test_changes_of_a_graph_are_dated_and_named_until_they_are_forgotten(
+    store: ParquetStore, tmp_path: Path
+) -> None:
+    table, corpus = TABLES["graphrag.entities"], Partition("board")
+    home = tmp_path / "gsum.duckdb"
+
+    def entities(names: str, run: str) -> None:
+        rows = [{"entity_id": f"e-{name}", "name": name} for name in names]
+        full = [{**_empty_row("graphrag.entities"), **row} for row in rows]
+        changed = pa.Table.from_pylist(full, table.schema)
+        note_changes(store, table, corpus, changed, run)
+        _write(store, "graphrag.entities", corpus, rows)
+
+    def changes() -> list[tuple[object, ...]]:
+        build_catalogue(store, TABLES.values(), home, views())
+        columns = "change, name, run_id, row_id"
+        return _rows(home, f"select {columns} from changed_since('2000-01-01') order by row_id")
+
+    entities("ab", "first")
+    assert changes() == []  # there from the first
+    entities("bc", "second")
+    removed, added = ("removed", None, "second", "e-a"), ("added", "c", "second", "e-c")
+    assert changes() == [removed, added]
+    entities("abc", "third")
+    assert changes() == [("added", "a", "third", "e-a"), added]
+    assert _rows(home, "from changed_since(today() + 1)") == []
+    entities("a", "fourth")
+    forget_changes(store, "board")
+    assert changes() == [("added", "a", "third", "e-a")]
+    forget_changes(store, "board")
+    assert changes() == [("added", "a", "third", "e-a")]
+
+
+def test_deleted_documents_are_listed_until_they_are_forgotten(
+    store: ParquetStore, tmp_path: Path
+) -> None:
+    table, bucket = TABLES["documents"], Partition("board", "00")
+    _write(store, "documents", bucket, [{"document_id": name} for name in ("letter", "minutes")])
+    kept = pa.Table.from_pylist([{**_empty_row("documents"), "document_id": "minutes"}])
+    note_changes(store, table, bucket, kept, "r")
+    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
+    deleted = "select document_id, run_id from deleted_documents"
+    assert _rows(tmp_path / "gsum.duckdb", deleted) == [("letter", "r")]
+    forget_changes(store, "board")
+    assert _rows(tmp_path / "gsum.duckdb", deleted) == []
 
 
 def test_why_goes_back_level_by_level(home: Path) -> None:

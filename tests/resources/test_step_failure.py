@@ -40,16 +40,18 @@ def test_the_sentence_is_the_first_line_without_a_chain(error: Exception) -> Non
 
 def test_an_unknown_error_keeps_its_stack() -> None:
     data = _failed(ZeroDivisionError("division by zero")).step_failure_data
-    assert data.user_failure_data is None
+    assert data.user_failure_data is not None
+    assert data.user_failure_data.description == "ZeroDivisionError: division by zero"
     assert data.error is not None
     assert data.error.cause is not None
     assert data.error.cause.cls_name == "ZeroDivisionError"
 
 
 @pytest.mark.parametrize(
-    ("error", "allowed"), [(CorpusError(AWAY), False), (JudgeUnavailableError(AWAY), True)]
+    ("error", "allowed"),
+    [(CorpusError(AWAY), False), (OSError(AWAY), False), (JudgeUnavailableError(AWAY), True)],
 )
 def test_only_a_model_that_may_answer_later_is_tried_again(error: Exception, allowed: bool) -> None:
-    with pytest.raises(dg.Failure, match="does not answer") as raised, explained():
+    with pytest.raises(dg.Failure, match="does not answer") as raised, explained(may_wait=True):
         raise error
     assert raised.value.allow_retries is allowed

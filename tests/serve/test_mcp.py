@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import dagster as dg
 import httpx2
 import pyarrow as pa
 import pytest
@@ -16,18 +17,16 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from starlette.testclient import TestClient
 
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import refresh
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_assets.serve.access import Access, Token
 from gsum_assets.serve.app import new_app
 from gsum_assets.serve.mcp_server import INSTRUCTIONS, mcp_server
 from gsum_assets.serve.service import Service
-from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import Partition, Provenance
-from tests.conftest import keep_no_step_logs, without_records
+from tests.conftest import without_records
 from tests.gsum.harbour import write_corpus
 from tests.serve.conftest import served
 
@@ -43,10 +42,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     root = tmp_path_factory.mktemp("mcp") / "data"
     home = Home(root, str(root / "warehouse"))
     write_corpus(home.corpora / CORPUS)
-    keep_no_step_logs(home)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home.dagster))
-        with open_instance(home) as instance, without_records():
+        with dg.DagsterInstance.ephemeral() as instance, without_records():
             report = refresh(pipeline_for(home, presented=False), instance, CORPUS, ["bm25"])
         assert report.errors == []
         write_entities(home)

@@ -15,7 +15,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.settings.home import Home
-from gsum_resources.state.requests import Requests
 from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.kept import Kept
 from gsum_resources.store.partition import Partition, Provenance, version_of
@@ -64,7 +63,7 @@ def test_a_state_is_replaced_when_all_tables_are(workspace: Workspace) -> None:
     assert not last[1].unsettled
 
 
-def test_what_no_requested_method_reads_may_be_older(workspace: Workspace) -> None:
+def test_what_no_method_reads_may_be_older(workspace: Workspace) -> None:
     """A graph of `jerr-search` that was left by an earlier version does not hold up `jerr`."""
     write(workspace, 1)
     store, chunks = workspace.store, TABLES["chunks"]
@@ -76,9 +75,11 @@ def test_what_no_requested_method_reads_may_be_older(workspace: Workspace) -> No
     provenance = Provenance("", "1", inputs, asset="jerr/nodes")
     store.write(nodes, Partition(CORPUS), nodes.empty(), provenance)
     write(workspace, 2)
-    Requests(store).add(CORPUS, ["jerr"])
+    folder = workspace.home.corpora / CORPUS
+    (folder / "boats.txt").write_text("A boat.")
+    (folder / "corpus.toml").write_text('methods = ["jerr"]')
     assert "jerr" not in Snapshots(workspace).state(CORPUS).unsettled
-    Requests(store).add(CORPUS, ["jerr-search"])
+    (folder / "corpus.toml").write_text('methods = ["jerr", "jerr-search"]')
     assert "jerr" in Snapshots(workspace).state(CORPUS).unsettled
 
 
