@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum import GsumCorpus
-from gsum_assets.component.gsum_corpus import _home_of, _write_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import SettingsError
@@ -38,46 +38,29 @@ def newsletter(minutes: int) -> int:
 BOARD = """
 type: gsum.GsumCorpus
 attributes:
-  folder: corpora/board
-  methods: [bm25]
-  schedule: "{cron}"
-  owners: ["team:minutes"]
+  corpus: board
+  families: [retrieval]
+  schedule: "0 5 * * *"
   upstream: [minutes]
-  settings: {{scores: {{bertscore: false}}}}
+post_processing:
+  assets:
+    - attributes:
+        group_name: "gsum_{{ asset.group_name }}"
+        owners: ["team:minutes"]
 """
 MATERIALIZE = """
 import dagster as dg
 from mine.definitions import defs
 
-job = defs().resolve_implicit_global_asset_job_def()
-graph = defs().resolve_asset_graph()
-answers = dg.AssetSelection.keys("retrieval/scores").upstream()
-mine = dg.AssetSelection.keys("judgements", "leaderboard", "minutes", "newsletter")
-due = (answers | mine).resolve(graph)
-due &= graph.materializable_asset_keys
-buckets = {f"dagster/asset_partition_range_{end}": f"{bucket}|board"
-           for end, bucket in (("start", "00"), ("end", "07"))}
-one = "dagster/partition"
 with dg.DagsterInstance.get() as instance:
     instance.add_dynamic_partitions("corpora", ["board"])
-    instance.add_dynamic_partitions("buckets", [f"{i:02d}" for i in range(8)])
-    observe = defs().resolve_job_def("observe_sources")
-    observe.execute_in_process(instance=instance, tags={"gsum/corpus": "board"})
-    while due:  # what one run can compute, as it has partitions of one kind
-        first = next(k for k in graph.toposorted_asset_keys
-                     if k in due and not graph.get(k).parent_keys & due)
-        definition, keys = graph.get(first).partitions_def, {first}
-        for key in graph.toposorted_asset_keys:
-            node = graph.get(key)
-            waits = node.parent_keys & due - keys
-            if key in due and node.partitions_def == definition and not waits:
-                keys |= node.execution_set_asset_keys | {key}
-        names = getattr(definition, "partition_dimension_names", ["corpus"] if definition else [])
-        of_method = {one: "board|bm25", f"{one}/corpus": "board", f"{one}/method": "bm25"}
-        tags = (buckets if "bucket" in names else of_method if "method" in names
-                else {one: "board"} if names else {})
-        job.get_subset(asset_selection=keys).execute_in_process(instance=instance, tags=tags)
-        due -= keys
+    mine = dict(instance=instance, asset_selection=[dg.AssetKey("minutes")])
+    everything = defs().resolve_implicit_global_asset_job_def()
+    assert everything.execute_in_process(**mine).success
+    index = defs().resolve_job_def("index")
+    assert index.execute_in_process(instance=instance, partition_key="board").success
+    mine["asset_selection"] = [dg.AssetKey("newsletter")]
+    assert everything.execute_in_process(**mine).success
 """
 
 
@@ -88,50 +71,82 @@ def _component(**attributes: Any) -> GsumCorpus:
 def _project(folder: Path, *components: GsumCorpus) -> Any:
     """Return what a component reads of its context: the project, and all components of it."""
     tree = SimpleNamespace(get_all_components=lambda _: list(components))
-    return SimpleNamespace(project_root=folder, component_tree=tree, path=folder / "defs/board")
+    return SimpleNamespace(project_root=folder, component_tree=tree)
 
 
-def test_a_corpus_is_a_link_and_its_settings_are_those_of_the_component(tmp_path: Path) -> None:
-    folder = tmp_path / "minutes"
-    folder.mkdir()
-    component = _component(folder="minutes", methods=["bm25"], settings={"title": "Board"})
-    home = Home.from_environment(tmp_path / "data")
-    for _ in range(2):
-        _write_corpus(component, "board", home, tmp_path)
-    assert (home.corpora / "board").resolve() == folder
-    assert tomllib.loads((folder / "corpus.toml").read_text()) == {
-        "title": "Board",
-        "methods": ["bm25"],
-    }
-    (folder / "corpus.toml").write_text("title = 'Mine'\n")
-    with pytest.raises(SettingsError, match=r"corpus.toml was written by somebody else; move"):
-        _write_corpus(component, "board", home, tmp_path)
-    assert (folder / "corpus.toml").read_text() == "title = 'Mine'\n"
+def test_families_are_those_of_the_methods_that_a_corpus_keeps(tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    board = home.corpora / "board"
+    board.mkdir(parents=True)
+    (board / "corpus.toml").write_text("methods = ['bm25', 'gor']")
+    assert set(_component(corpus="board").chosen_families(home)) == {"retrieval", "gor"}
+    chosen = _component(corpus="board", families=["jerr"])
+    assert chosen.chosen_families(home) == ["jerr"]
+    assert "retrieval" in _component(corpus="new").chosen_families(home)  # has no folder yet
+    with pytest.raises(CorpusError, match="corpus 'board': no family goor; choose of retrieval"):
+        _component(corpus="board", families=["goor"]).chosen_families(home)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ({"methods": ["bm52"]}, "unknown method 'bm52'; did you mean 'bm25'"),
-        ({"settings": {"titel": "x"}}, "defs.yaml: unknown key 'titel'.*did you mean 'title'"),
-        ({"folder": "elsewhere"}, "is no folder; name the folder with the documents"),
-    ],
-)
-def test_wrong_attributes_are_named(tmp_path: Path, attributes: dict, message: str) -> None:
-    (tmp_path / "minutes").mkdir()
-    component = _component(**{"folder": "minutes", **attributes})
-    with pytest.raises(CorpusError, match=message):
-        _write_corpus(component, "board", Home.from_environment(tmp_path / "data"), tmp_path)
+def test_own_schedule_replaces_the_nightly_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GSUM_HOME", raising=False)
+    for name in ("board", "tales"):
+        (tmp_path / "data/corpora" / name).mkdir(parents=True)
+        (tmp_path / "data/corpora" / name / "a.txt").write_text("A boat met a lamp.")
+    board = _component(corpus="board", families=["retrieval"], schedule="0 5 * * *")
+    tales = _component(corpus="tales", families=["retrieval"])
+    context = _project(tmp_path, board, tales)
+    assert tales.build_defs(context) == dg.Definitions()
+    definitions = board.build_defs(context)
+    repository = definitions.get_repository_def()
+    requested = {}
+    (tmp_path / "dagster").mkdir()
+    with dg.DagsterInstance.local_temp(str(tmp_path / "dagster")) as instance:
+        instance.add_dynamic_partitions("corpora", ["board", "tales"])
+        for schedule in repository.schedule_defs:
+            if schedule.job_name == "index":
+                tick = dg.build_schedule_context(instance, repository_def=repository)
+                requests = schedule.evaluate_tick(tick).run_requests or []
+                requested[schedule.name] = [request.partition_key for request in requests]
+    assert requested == {"nightly": ["tales"], "nightly_board": ["board"]}
+    assert not (tmp_path / "data/warehouse").exists()
 
 
 def test_components_of_a_project_share_one_home(tmp_path: Path) -> None:
-    one, other = _component(folder="a", home="x"), _component(folder="b", home="y")
-    with pytest.raises(SettingsError, match="share one home; 'home' is 'x' and 'y'"):
-        _home_of(one, _project(tmp_path, one, other))
-    local, remote = _component(folder="a"), _component(folder="memory://bucket/corpora/b")
-    with pytest.raises(SettingsError, match="must all be folders of one URL"):
-        _home_of(local, _project(tmp_path, local, remote))
-    assert _home_of(remote, _project(tmp_path, remote)).corpora_url == "memory://bucket/corpora"
+    one, other = _component(corpus="a", home="x"), _component(corpus="b", home="y")
+    with pytest.raises(SettingsError, match="share one home; 'home' is x and y"):
+        one.build_defs(_project(tmp_path, one, other))
+
+
+def test_alert_of_the_docs_names_the_corpus_and_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    (recipe,) = re.findall(r"```python\n([^`]+run_failure_sensor[^`]+)```", page)
+    namespace: dict[str, Any] = {"__name__": "alerts"}
+    exec(recipe, namespace)
+    sensor = namespace["night_failed"]
+
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["board"]))
+    def chunks() -> None:
+        raise dg.Failure("no server answers at 127.0.0.1:1; start it")
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        definitions = dg.Definitions([chunks], jobs=[dg.define_asset_job("index")])
+        result = definitions.resolve_job_def("index").execute_in_process(
+            instance=instance, partition_key="board", raise_on_error=False
+        )
+        context = dg.build_run_status_sensor_context(
+            "night_failed",
+            dagster_instance=instance,
+            dagster_run=result.dagster_run,
+            dagster_event=result.get_run_failure_event(),
+        ).for_run_failure()
+        sensor(context)
+    printed = capsys.readouterr().out
+    assert "index of board failed" in printed
+    assert "chunks: no server answers at 127.0.0.1:1; start it" in printed
 
 
 def test_the_component_is_registered_for_dg() -> None:
@@ -141,7 +156,7 @@ def test_the_component_is_registered_for_dg() -> None:
 
 
 class Project:
-    """A project with two corpora of gsum beside assets of its own, and commands in it."""
+    """A project with a corpus of gsum beside assets of its own, and commands in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "mine"
@@ -174,37 +189,48 @@ class Project:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def files(self) -> dict[Path, float]:
+        """Return the files of the project, except compiled ones, with their times."""
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        return {path: path.stat().st_mtime for path in found if path.suffix != ".pyc"}
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A new project with the corpora `board` and `tales`."""
+    """A new project with the corpus `board`."""
     if not (BIN / "create-dagster").exists():
         pytest.skip("create-dagster is not installed: see requirements-dev.lock")
     folder = tmp_path_factory.mktemp("projects")
     project = Project(folder)
     project.call("create-dagster", "project", "mine", "--no-uv-sync", folder=folder)
     defs = project.folder / "src" / "mine" / "defs"
-    for corpus, sample in (("board", "sample-meetings"), ("tales", "sample-stories")):
-        project.call("dg", "scaffold", "defs", "gsum.GsumCorpus", corpus)
-        assert f"folder: corpora/{corpus}" in (defs / corpus / "defs.yaml").read_text()
-        for file in sorted((ROOT / "data" / "corpora" / sample).glob("0[12]*")):
-            shutil.copy(file, project.folder / "corpora" / corpus)
+    project.call("dg", "scaffold", "defs", "gsum.GsumCorpus", "board")
+    assert "corpus: board" in (defs / "board" / "defs.yaml").read_text()
+    corpus = project.folder / "data" / "corpora" / "board"
+    for file in sorted((ROOT / "data" / "corpora" / "sample-meetings").glob("0[12]*")):
+        shutil.copy(file, corpus)
     question = {"query_id": "q", "text": "Who takes the minutes?", "references": ["Wren."]}
-    (project.folder / "corpora" / "board" / "queries.jsonl").write_text(json.dumps(question))
-    (defs / "board" / "defs.yaml").write_text(BOARD.format(cron="0 2 * * *"))
+    (corpus / "queries.jsonl").write_text(json.dumps(question))
+    (corpus / "corpus.toml").write_text("methods = ['bm25']\nscores.bertscore = false\n")
+    (defs / "board" / "defs.yaml").write_text(BOARD)
     (defs / "mine.py").write_text(MINE)
     return project
 
 
 @pytest.mark.slow
-def test_definitions_of_both_load_and_are_one_lineage(project: Project) -> None:
+def test_definitions_of_both_load_as_one_lineage_and_write_nothing(project: Project) -> None:
+    before = project.files()
     project.call("dg", "check", "defs")
     listed = json.loads(project.call("dg", "list", "defs", "--json"))
+    assert project.files() == before
     assets = {asset["asset_key"]: asset for asset in listed["assets"]}
-    assert set(assets["documents"]["dependency_keys"]) == {"minutes", "source_documents"}
+    assert assets["source_documents"]["dependency_keys"] == ["minutes"]
     assert set(assets["newsletter"]["dependency_keys"]) == {"leaderboard", "minutes"}
-    assert assets["documents"]["owners"] == assets["leaderboard"]["owners"] == [{"team": "minutes"}]
-    assert "refresh_board" in {schedule["name"] for schedule in listed["schedules"]}
+    assert assets["chunks"]["group_name"] == "gsum_corpus"
+    assert assets["chunks"]["owners"] == [{"team": "minutes"}]
+    assert {key.partition("/")[0] for key in assets if "/" in key} == {"retrieval"}
+    names = {schedule["name"] for schedule in listed["schedules"]}
+    assert names == {"nightly", "nightly_board", "hourly_upkeep"}
 
 
 @pytest.mark.slow
@@ -212,11 +238,8 @@ def test_assets_of_both_are_materialized_by_the_project(project: Project) -> Non
     script = project.folder / "materialize.py"
     script.write_text(MATERIALIZE)
     project.call("python", str(script))
-    home = project.folder / "data"
-    assert sorted(path.name for path in (home / "corpora").iterdir()) == ["board", "tales"]
-    written = home / "warehouse" / "documents" / "corpus=board"
-    assert len(list(written.rglob("*.parquet"))) == 8
-    (leaderboard,) = (home / "warehouse" / "leaderboard" / "corpus=board").rglob("*.parquet")
+    board = project.folder / "data" / "warehouse" / "leaderboard" / "corpus=board"
+    (leaderboard,) = board.rglob("*.parquet")
     assert pq.read_table(leaderboard)["method"].unique().to_pylist() == ["bm25"]
     mine = Path(project.environment["DAGSTER_HOME"])  # where its own IO manager writes
     assert all(list(mine.rglob(name)) for name in ("minutes", "newsletter"))
