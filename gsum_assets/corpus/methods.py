@@ -107,7 +107,7 @@ class Methods:
         settings = load_settings(folder)
         require_documents(folder, settings)
         default = self.named(settings.methods or (), f"{folder / SETTINGS_FILE}: methods")
-        if not default:
+        if settings.methods is None:
             has_questions = may_have_questions(folder, settings)
             default = list(self.default if has_questions else self.without_questions)
         groups = {"default": default, "all": self.known}

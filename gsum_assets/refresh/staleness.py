@@ -112,6 +112,15 @@ class Staleness:
             or any(self._is_stale(table, file, code) for table in tables)
         ]
 
+    def lacks_inputs(self, declared: Declared, file: Partition) -> bool:
+        """Return whether a step has written no results yet that those of a method are made from."""
+        tables = [declared.table(name) for name in declared.read_tables]
+        return any(
+            table.dimensions == declared.level == RESULT
+            and not self.lineage.exists(table.name, file)
+            for table in tables
+        )
+
     def _is_stale(self, table: Table, file: Partition, code_version: str) -> bool:
         footer = self.lineage.provenances(table.name, file.corpus).get(file)
         if footer is None or footer.failed:
@@ -136,7 +145,9 @@ class Staleness:
         return due
 
 
-def possible(due: Iterable[Declared], failed: Collection[str]) -> list[Declared]:
+def possible(
+    due: Iterable[Declared], failed: Collection[str], partly: Collection[str] = ()
+) -> list[Declared]:
     """Return those of some ordered steps that can be computed although others have failed.
 
     A step that unites all methods takes what is there.
@@ -144,11 +155,19 @@ def possible(due: Iterable[Declared], failed: Collection[str]) -> list[Declared]
     Parameters
     ----------
     failed : names of the failed steps.
+    partly : those of them that wrote some methods, whose other steps can be computed.
     """
-    without: set[str] = set()
+    without, results = set[str](), set[str]()
     left = []
     for declared in due:
-        is_blocked = without.intersection(declared.read_assets) and not declared.step.unites
+        read = {*declared.read_assets}
+        is_blocked = bool(read & without)
+        if declared.step.unites:
+            is_blocked = bool(read & results) and read & results <= without
+        if declared.level == RESULT:
+            results.update(declared.assets)
+        if declared.name in partly:
+            continue
         if declared.name in failed or is_blocked:
             without.update(declared.assets)
         else:

@@ -52,7 +52,7 @@ def drop_methods(workspace: Workspace, corpus: str, methods: Collection[str]) ->
     line = keep_methods(root / corpus, left) if set(left) != set(kept) else "not kept before"
     n_removed = 0
     for declared in reversed(STEPS):
-        needs = declared.needed_by is None or declared.is_needed([*left, *(stored - dropped)])
+        needs = declared.is_needed([*left, *(stored - dropped)])
         for name in declared.step.writes:
             table = declared.table(name)
             for file in _files(table, workspace, corpus):

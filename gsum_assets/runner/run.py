@@ -204,7 +204,9 @@ class _Refresh:
                 raise RefreshError(str(error)) from error
         if due:
             execute(due, report, self.retrain)
-            if report.failed and (left := possible(self._due(), report.failed)):
+            partly = [step.name for step in report.steps if step.error and step.written]
+            left = possible(self._due(), report.failed, partly) if report.failed else []
+            if left:
                 execute(left, report)
         self._note_left(report, due)
 

@@ -18,11 +18,11 @@ ERROR = "error"
 
 @contextmanager
 def explained(may_wait: bool = False) -> Iterator[None]:
-    """Raise errors of gsum as `dg.Failure` without a chain of causes; others pass.
+    """Raise errors as `dg.Failure`, those of gsum without a chain of causes.
 
     Their messages name object, value and remedy. Dagster would show them below the stacks of its
-    own errors. The stack is in the run's log, at the level debug. Also a decorator, but not of
-    generators.
+    own errors. The stack is in the run's log, at the level debug. Other errors keep their stack;
+    Dagster would try them again, too. Also a decorator, but not of generators.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def explained(may_wait: bool = False) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not type(error).__module__.startswith("gsum"):
-            raise
-        dg.get_dagster_logger().debug("".join(traceback.format_exception(error)))
         name = type(error).__name__
+        if not type(error).__module__.startswith("gsum"):
+            raise dg.Failure(f"{name}: {error}", allow_retries=False) from error
+        dg.get_dagster_logger().debug("".join(traceback.format_exception(error)))
         # a model may answer later; all else fails again until somebody acts
         may_pass = may_wait and isinstance(error, ModelUnavailableError)
         failure = dg.Failure(str(error), metadata={ERROR: name}, allow_retries=may_pass)
