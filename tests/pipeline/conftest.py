@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import House
+from tests.conftest import House, tables_only
 from tests.pipeline.homes import copy_of, furnish, house_at
 
 
 @pytest.fixture(scope="session")
 def indexed_by_bm25(tmp_path_factory: pytest.TempPathFactory) -> House:
     """Out of any test's environment: to be used through `current` or `changeable`."""
-    with house_at(tmp_path_factory.mktemp("bm25")) as house:
+    with tables_only(), house_at(tmp_path_factory.mktemp("bm25")) as house:
         furnish(house)
         assert house.run(["bm25"]).is_complete
     return house

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.registry.families import METHODS
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.content_hash import content_hash
@@ -78,6 +80,12 @@ def requests_by_asset(house: House) -> Counter[str]:
     rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
     columns = (rows[name].to_pylist() for name in ("asset", "cached"))
     return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
+
+
+def due(house: House, corpus: str = CORPUS) -> list[str]:
+    """The names of the steps that are stale."""
+    methods = METHODS.wanted(house.home.corpora, corpus)
+    return [step.name for step in Staleness(house.workspace, corpus, frozenset(methods)).due()]
 
 
 def contents(house: House, corpus: str = CORPUS) -> dict[str, str]:

@@ -1,8 +1,7 @@
-"""Changes rematerialize exactly what depends on them, each partition once."""
+"""Changes write exactly what depends on them again, each file once."""
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,18 +9,26 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport
-from gsum_resources.settings.home import Home
-from tests.conftest import READ_TOGETHER, House, document_in, furnish, materialized_by, text_of
+from gsum_assets.runner.report import RunReport
+from tests.conftest import READ_TOGETHER, House, document_in, furnish, text_of, written_by
 from tests.models import HashEmbedder
-from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
+from tests.pipeline.homes import (
+    LEDGERS,
+    contents,
+    copy_of,
+    emptied_copy_of,
+    house_at,
+    write_lines,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(
     f"retrieval/{t}" for t in ("rankings", "contexts", "answer_sources", "summaries", "scores")
 )
-BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step
+BOARD = ("comparisons", "costs", "curves", "leaderboard")  # written in one step
+ONE_BUCKET, ALL_BUCKETS = "1 of 8 buckets", "8 of 8 buckets"
+BOTH = "methods bm25, dense"
 METHODS = ["bm25", "dense"]
 NEW, OLD_NAME, NEW_NAME = document_in(5, 1), document_in(2), document_in(6, 1)
 GONE = (document_in(0, 1), document_in(7))
@@ -29,15 +36,9 @@ GONE = (document_in(0, 1), document_in(7))
 
 def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:
     """The same corpus, indexed in another home."""
-    other = House(Home(tmp_path / "other", str(tmp_path / "other" / "warehouse")), house.embedder)
-    shutil.copytree(house.home.corpora, other.home.corpora)
-    old = os.environ.pop("DAGSTER_HOME", None)
-    try:
+    with emptied_copy_of(house, tmp_path / "other") as other:
         assert not other.run(METHODS).errors
-    finally:
-        if old:
-            os.environ["DAGSTER_HOME"] = old
-    return contents(other)
+        return contents(other)
 
 
 @pytest.fixture(scope="module")
@@ -80,40 +81,33 @@ def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[Hous
         yield copy
 
 
-def test_first_run_materializes_everything_once(first_run: tuple[House, RunReport]) -> None:
-    materialized = materialized_by(first_run[1])
-    expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
-    expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
-    expected.append("retrieval/index[]")
-    judged = [f"{n}[]" for n in ("generated_questions", "assertions", "judgements", "win_rates")]
-    expected += ["queries[]", "query_embeddings[]", "answerability[]"]
-    # of those that are judged or generated there are none
-    assert materialized == sorted([*expected, *judged, *BOARD])
+def test_first_run_writes_everything(first_run: tuple[House, RunReport]) -> None:
+    judged = ("generated_questions", "assertions", "judgements", "win_rates")
+    of_questions = ("queries", "query_embeddings", "answerability")
+    expected = dict.fromkeys(DOCUMENT_LEVEL, ALL_BUCKETS) | dict.fromkeys(RESULTS, BOTH)
+    others = ("retrieval/index", *of_questions, *judged, *BOARD)
+    assert written_by(first_run[1]) == expected | dict.fromkeys(others, "all rows")
 
 
-def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
-    assert materialized_by(indexed.run()) == []
+def test_unchanged_corpus_starts_no_run(indexed: House) -> None:
+    assert indexed.run().steps == []
 
 
-def test_touched_file_materializes_nothing(indexed: House) -> None:
+def test_touched_file_starts_no_run(indexed: House) -> None:
     os.utime(indexed.folder / f"{document_in(3)}.txt", (1, 1))
-    assert materialized_by(indexed.run()) == []
+    assert indexed.run().steps == []
 
 
-def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, RunReport]) -> None:
-    materialized = materialized_by(edited[1])
-    expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
-    expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
-    expected += ["retrieval/index[]", "answerability[]"]
+def test_edit_writes_one_bucket_and_what_depends_on_it(edited: tuple[House, RunReport]) -> None:
+    expected = dict.fromkeys(DOCUMENT_LEVEL, ONE_BUCKET) | dict.fromkeys(RESULTS, BOTH)
     # the questions were read again and are unchanged: nothing depends on that
-    assert materialized == sorted([*expected, "queries[]", *BOARD])
+    others = ("queries", "retrieval/index", "answerability", *BOARD)
+    assert written_by(edited[1]) == expected | dict.fromkeys(others, "all rows")
 
 
 def test_trailing_blanks_stop_at_the_documents(indexed: House) -> None:
     indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
-    assert materialized_by(indexed.run(METHODS)) == sorted(
-        f"{asset}[03]" for asset in READ_TOGETHER
-    )
+    assert written_by(indexed.run(METHODS)) == dict.fromkeys(READ_TOGETHER, ONE_BUCKET)
 
 
 def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
@@ -121,14 +115,12 @@ def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     (indexed.folder / f"{document_id}.txt").unlink()
     row = {"document_id": document_id, "text": text, "title": "A title"}
     write_lines(indexed.folder / "documents.jsonl", [row])
-    materialized = materialized_by(indexed.run(METHODS))
-    assert "chunks[03]" in materialized
-    assert "chunk_embeddings[03]" not in materialized
-    of_dense = {name for name in materialized if name.endswith("[dense]")}
+    written = written_by(indexed.run(METHODS))
+    assert written["chunks"] == ONE_BUCKET
+    assert "chunk_embeddings" not in written
+    of_dense = {name for name in written if "dense" in written[name]}
     # language models are shown the titles of passages
-    assert of_dense <= {
-        f"retrieval/{n}[dense]" for n in ("rankings", "answer_sources", "summaries")
-    }
+    assert of_dense <= {f"retrieval/{n}" for n in ("rankings", "answer_sources", "summaries")}
 
 
 def test_edits_additions_renames_and_deletions_equal_a_rebuild(
@@ -147,23 +139,22 @@ def test_deleted_document_is_in_no_table(rearranged: tuple[House, int]) -> None:
                 assert not re.search(rf"\b{gone}\b", rows), name
 
 
-def test_changed_embedding_model_materializes_only_its_descendants(indexed: House) -> None:
+def test_changed_embedding_model_writes_only_what_depends_on_it(indexed: House) -> None:
     indexed.embedder = HashEmbedder("another", dimension=12)
-    materialized = materialized_by(indexed.run())
-    expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
-    expected += [f"{asset}[dense]" for asset in RESULTS]
-    expected += ["query_embeddings[]", "answerability[]", "retrieval/index[]"]
-    assert materialized == sorted([*expected, *BOARD])
+    expected = {"chunk_embeddings": ALL_BUCKETS} | dict.fromkeys(RESULTS, "methods dense (of 2)")
+    others = ("query_embeddings", "answerability", "retrieval/index", *BOARD)
+    assert written_by(indexed.run()) == expected | dict.fromkeys(others, "all rows")
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)
 
 
-def test_changed_chunking_materializes_chunks_and_descendants(indexed: House) -> None:
-    (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
-    materialized = materialized_by(indexed.run())
-    assert {f"chunks[0{b}]" for b in range(8)} <= set(materialized)
-    assert not [name for name in materialized if name.startswith("documents")]
-    assert len(materialized) == len(set(materialized))
+def test_changed_chunking_writes_chunks_and_what_depends_on_them(indexed: House) -> None:
+    settings = indexed.folder / "corpus.toml"
+    kept = settings.read_text()
+    settings.write_text(f"{kept}\n[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
+    written = written_by(indexed.run())
+    assert written["chunks"] == ALL_BUCKETS
+    assert not {"documents", "queries"} & set(written)
 
 
 def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -> None:
@@ -171,8 +162,8 @@ def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -
     assert n_embedded == house.table("chunks")["document_id"].to_pylist().count(NEW)
 
 
-def test_additional_method_materializes_only_itself(indexed: House) -> None:
-    materialized = materialized_by(indexed.run(["tfidf"]))
-    assert materialized == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
+def test_additional_method_writes_only_itself(indexed: House) -> None:
+    expected = dict.fromkeys(RESULTS, "methods tfidf (of 3)") | dict.fromkeys(BOARD, "all rows")
+    assert written_by(indexed.run(["tfidf"])) == expected
     methods = set(indexed.table("leaderboard")["method"].to_pylist())
     assert methods == {"bm25", "dense", "tfidf"}

@@ -31,8 +31,7 @@ def inputs(declared: Declared) -> Inputs:
     read = {name: Lazy.of(DOCUMENT) for name in names}
     step = replace(declared.step, make=lambda _: DOCUMENT, unites=False)  # needs no method
     tried = replace(declared, step=step, prepare=lambda inputs: inputs)
-    ((inputs, _),) = tried.make(read, [partition], Inputs({}, "", store=memory_store()))
-    return inputs
+    return tried.run(read, [partition], Inputs({}, "", store=memory_store()))[0]
 
 
 def test_inputs_hold_only_what_the_step_declares(declared: Declared, inputs: Inputs) -> None:

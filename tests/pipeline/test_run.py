@@ -1,4 +1,4 @@
-"""A refresh: what it materializes, in which order, and what a failure leaves undone."""
+"""A refresh: what it writes, in which order, and what a failure leaves undone."""
 
 import shutil
 import time
@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gsum_assets.automation import processes
 from gsum_assets.cli.terminal import Console
-from gsum_assets.definitions import METHODS, pipeline_for
+from gsum_assets.forgetting.missing import MissingCorpora
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.methods import RETRIEVERS
-from gsum_assets.runner.execute import observe_sources
-from gsum_assets.runner.run import RefreshError, RunReport, refresh
+from gsum_assets.runner.report import RefreshError, RunReport
+from gsum_assets.runner.run import kept_methods, pipeline_for, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import (
@@ -28,18 +28,22 @@ from gsum_resources.protocols.models import (
     Request,
 )
 from gsum_resources.settings.schema import LlmSettings, Settings
-from gsum_resources.state.requests import Requests
-from gsum_resources.store.parquet_store import Partition
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
+from tests.conftest import CORPUS, House, document_in, written_by
 from tests.models import FirstWords, HashEmbedder
-from tests.pipeline.daemon import AssetPartition, requested
-from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, requests_by_asset
+from tests.pipeline.homes import (
+    LEDGERS,
+    contents,
+    copy_of,
+    due,
+    furnish,
+    house_at,
+    requests_by_asset,
+)
 
 pytestmark = pytest.mark.usefixtures("only_tables")
 ANSWERS = ["retrieval/answer_sources", "retrieval/summaries"]  # written in one step
 RESULTS = ["retrieval/rankings", "retrieval/contexts", *ANSWERS, "retrieval/scores"]
-BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # written in one step
-BUCKETS = [f"0{i}" for i in range(8)]
+BOARD = ["comparisons", "costs", "curves", "leaderboard"]  # written in one step
 
 
 class BrokenEmbedder(HashEmbedder):
@@ -76,24 +80,14 @@ def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]
         yield copy
 
 
-def in_order(report: RunReport) -> list[AssetPartition]:
-    """Return the materialized assets, run after run."""
-    return [(a, p) for result in report.results for a in result.assets for p in result.partitions]
-
-
-@pytest.mark.slow
 def test_corpora_are_independent(
     two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
 ) -> None:
-    _, report = two_corpora
-    assert report.errors == []
-    assert {partition.corpus for _, partition in in_order(report)} == {"second"}
+    assert two_corpora[1].is_complete
     before = contents(indexed_by_bm25)
-    assert contents(two) == before  # what is due of the first waits until it is driven
+    assert contents(two) == before  # what is stale of the first waits until it is run
     second = contents(two, "second")
-    report = two.run()
-    assert {partition.corpus for _, partition in in_order(report)} == {CORPUS}
-    assert "documents[03]" in materialized_by(report)
+    assert written_by(two.run())["documents"] == "1 of 8 buckets"
     assert contents(two) != before
     assert contents(two, "second") == second
 
@@ -102,17 +96,18 @@ def test_broken_settings_of_one_corpus_do_not_stop_another(two: House) -> None:
     (two.folder / "corpus.toml").write_text("colour = 'red'")
     report = two.run(["random"], "second")
     assert not report.errors
-    assert report.results
+    assert report.written
     with pytest.raises(CorpusError, match="unknown key 'colour'"):
         two.run()
 
 
-def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
+def test_deleted_corpus_loses_its_partition_and_files(two: House) -> None:
+    assert two.run().is_complete
     assert two.table("scores").num_rows
     shutil.rmtree(two.folder)
     assert two.run(["bm25"], "second").is_complete
     assert two.table("scores").num_rows  # the folder may come back
-    missing = two.pipeline().reconciler.missing
+    missing = MissingCorpora(two.store)
     missing.clear([CORPUS])
     missing.note([CORPUS], time.time() - 25 * 3600)
     assert two.run(["bm25"], "second").is_complete
@@ -124,28 +119,23 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
             assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
-@pytest.mark.slow
 def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
     fresh.embedder = BrokenEmbedder()
     report = fresh.run(["bm25"])
-    (error,) = report.errors
-    assert error.startswith("chunk_embeddings: ")
-    assert "no memory for" in error
+    assert report.failed == ["chunk_embeddings"]
+    assert "no memory for" in report.errors[0]
+    assert report.missing == due(fresh)
     tables = ("documents", "chunks", "queries", "chunk_embeddings", "rankings", "scores")
-    sizes = {name: fresh.table(name).num_rows for name in tables}
-    assert [name for name in tables if not sizes[name]] == [
-        "chunk_embeddings",
-        "rankings",
-        "scores",
+    assert [name for name in tables if not fresh.table(name).num_rows] == [
+        *("chunk_embeddings", "rankings", "scores")
     ]
     fresh.embedder = HashEmbedder()
     repaired = fresh.run()
-    assert repaired.errors == []
+    assert repaired.is_complete
     # BM25 reads no vectors, but the graph cannot know: it waited like the others
-    expected = [f"chunk_embeddings[{b}]" for b in BUCKETS]
-    expected += ["answerability[]", *(f"{asset}[bm25]" for asset in RESULTS)]
-    expected += ["retrieval/index[]", "judgements[]", "win_rates[]"]  # not built of nothing before
-    assert materialized_by(repaired) == sorted([*expected, *BOARD])
+    expected = ["chunk_embeddings", "answerability", *RESULTS, "retrieval/index", *BOARD]
+    assert set(expected) <= set(written_by(repaired))
+    assert not {"documents", "chunks", "queries"} & set(written_by(repaired))
 
 
 def test_failing_method_does_not_affect_the_others(
@@ -156,100 +146,44 @@ def test_failing_method_does_not_affect_the_others(
 
     monkeypatch.setitem(RETRIEVERS, "dense", lambda collection, _: broken(collection))
     report = changeable.run(["tfidf", "dense"])
-    (error,) = report.errors
-    assert error.startswith("retrieval/rankings: ")
-    assert "no memory for" in error
+    assert report.failed == ["retrieval/rankings"]
+    assert "dense: no memory for" in report.errors[0]
+    assert report.errors[0].endswith("(the other methods are written)")
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
     monkeypatch.undo()
-    materialized = materialized_by(changeable.run())
-    assert materialized == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
+    written = written_by(changeable.run())
+    assert {written[asset] for asset in RESULTS} == {"methods dense (of 3)"}
+    assert set(written) == {*RESULTS, *BOARD}
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
 
 
-class Absent(HashEmbedder):
-    """A model that cannot be loaded."""
+def test_methods_that_are_named_are_kept_in_the_settings(fresh: House) -> None:
+    def kept() -> set[str]:
+        return set(METHODS.wanted(fresh.home.corpora, CORPUS))
 
-    @property
-    def identity(self) -> str:
-        raise OSError("no weights")
+    def keep(*names: str) -> str:
+        return kept_methods(fresh.workspace, CORPUS, names)
 
-    @identity.setter
-    def identity(self, name: str) -> None:
-        pass
-
-
-def test_default_and_all_methods(fresh: House) -> None:
-    def run(methods: list[str] | None = None) -> None:
-        with pytest.raises(CorpusError, match=f"'{CORPUS}'.*embedding_model: .*no weights"):
-            fresh.run(methods)
-
-    fresh.embedder = Absent()  # the request is kept, and nothing can be materialized
-    requests = fresh.pipeline().requests
-    (fresh.folder / "corpus.toml").write_text("methods = ['rrf', 'random']\n")
-    run()
-    assert requests.of(CORPUS) == {"rrf", "random"}
-    (fresh.folder / "corpus.toml").unlink()
-    run()
-    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus requested before
-    run(["default", "bm25"])
-    assert requests.of(CORPUS) == {"rrf", "random", "bm25", *METHODS.default}
-    run(["all"])
-    assert requests.of(CORPUS) == set(METHODS.known)
+    assert keep("rrf", "random").startswith('methods = ["rrf", "random"] in ')
+    assert kept() == {"rrf", "random"}  # in place of the defaults, before the first run
+    assert keep("random") == keep("default") == ""
+    keep("default", "bm25")
+    assert kept() == {"rrf", "random", "bm25"}
+    keep("all")
+    assert kept() == set(METHODS.known)
+    with pytest.raises(CorpusError, match="unknown method 'bm52'; did you mean 'bm25'"):
+        keep("bm52")
+    assert kept() == set(METHODS.known)
 
 
-def test_concurrent_requests_are_all_kept(fresh: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = Requests(fresh.store), Requests(fresh.store)
-    known = one.of
-
-    def meanwhile(corpus: str) -> frozenset[str] | None:
-        """The other one requests between this one's reading and writing of requests."""
-        found = known(corpus)
-        other.add(CORPUS, ["dense"])
-        return found
-
-    one.add(CORPUS, ["rrf"])
-    monkeypatch.setattr(one, "of", meanwhile)
-    one.add(CORPUS, ["bm25"])
-    assert other.of(CORPUS) == {"rrf", "bm25", "dense"}
-    one.forget(CORPUS)
-    assert other.of(CORPUS) is None
+def test_methods_named_later_are_kept_beside_those_of_before(changeable: House) -> None:
+    assert kept_methods(changeable.workspace, CORPUS, ["tfidf"])
+    assert METHODS.wanted(changeable.home.corpora, CORPUS) == ["bm25", "tfidf"]
 
 
-def test_nothing_is_requested_if_all_is_current(current: House) -> None:
-    with current.instance() as instance:
-        assert requested(current.pipeline(), instance) == set()
-
-
-@pytest.mark.slow
-def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) -> None:
-    pipeline = changeable.pipeline()
-    dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
-    edited = {(asset, Partition(CORPUS, "03")) for asset in READ_TOGETHER}
-    with changeable.instance() as instance:
-        pipeline.requests.add(CORPUS, ["dense"])
-        assert requested(pipeline, instance) == dense
-        changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
-        observe_sources(pipeline, instance, CORPUS, {})
-        assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
-        materialized = in_order(refresh(pipeline, instance, CORPUS))
-        assert set(materialized[: len(edited)]) == edited
-        assert dense < set(materialized)
-        assert len(materialized) == len(set(materialized))
-        assert requested(pipeline, instance) == set()
-
-
-@pytest.mark.slow
-def test_daemon_gives_up_failures_and_a_refresh_retries(changeable: House) -> None:
-    changeable.model = FirstWords("sour", refuses="boat")
-    failed = {(asset, Partition(CORPUS, method="bm25")) for asset in ANSWERS}
-    pipeline = changeable.pipeline()
-    with changeable.instance() as instance:
-        assert requested(pipeline, instance) == failed
-        for _ in range(2):
-            report = refresh(pipeline, instance, CORPUS)
-            assert set(in_order(report)) == failed
-            assert len(report.errors) == 1
-            assert requested(pipeline, instance) == set()
+def test_nothing_is_due_if_all_is_current(current: House) -> None:
+    assert due(current) == []
+    assert current.run().steps == []
 
 
 class Away(FirstWords):
@@ -260,15 +194,15 @@ class Away(FirstWords):
         raise ModelUnavailableError("server 'away' does not answer; start it")
 
 
-def test_unavailable_model_is_requested_once_and_the_rest_is_materialized(
+def test_unavailable_model_is_reported_once_and_the_rest_is_written(
     changeable: House,
 ) -> None:
     changeable.model = Away("away")
     report = changeable.run(["tfidf", "random"])
     (error,) = report.errors
     assert error == "retrieval/summaries: server 'away' does not answer; start it"
-    assert changeable.model.n_requests == 1
-    assert report.not_materialized == {*ANSWERS, "retrieval/scores"}
+    assert changeable.model.n_requests <= 3  # one for each method
+    assert {"retrieval/summaries", "retrieval/scores"} <= set(report.missing)
     assert not report.is_complete
     ranked = set(changeable.table("rankings")["method"].to_pylist())
     assert ranked == {"bm25", "tfidf", "random"}
@@ -291,7 +225,6 @@ def test_unavailable_embedder_does_not_stop_language_model_assets(changeable: Ho
     report = changeable.run(["readagent"])
     said = "server 'away' does not answer; start it"
     assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
-    assert report.not_materialized == set()
     assert changeable.table("jerr.pages").num_rows > 0
     assert requests_by_asset(changeable)["jerr/pages"] > 0
 
@@ -302,12 +235,12 @@ def test_unavailable_embedder_is_reported_once(
     changeable.embedder = AwayEmbedder("away")
     with Console() as console, changeable.instance() as instance:
         report = refresh(
-            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_end=console.ended
+            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], events=console
         )
     output = " ".join(capsys.readouterr().out.split())
     assert len(report.errors) > 1
     assert output.count("server 'away' does not answer") == 1
-    assert output.count("embedding_model is unavailable, see above") == len(report.errors) - 1
+    assert output.count("the model is unavailable, see above") == len(report.errors) - 1
 
 
 def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
@@ -330,22 +263,3 @@ def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
         with pytest.raises(RefreshError, match=r"127\.0\.0\.1:9"):
             refresh(pipeline, instance, CORPUS)
         assert len(changeable.table("llm_calls")) == before
-
-
-@pytest.mark.slow
-def test_step_that_waits_for_a_place_in_a_pool_says_so(
-    fresh: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "fail_orphaned_runs", lambda *_: None)  # that one lives
-    said: list[str] = []
-    with fresh.instance() as instance:
-        storage = instance.event_log_storage
-        storage.initialize_concurrency_limit_to_default("llm")
-        assert storage.claim_concurrency_slot("llm", "another run", "a step").is_claimed
-
-        def on_wait(what: str) -> None:
-            said.append(what)
-            storage.free_concurrency_slots_for_run("another run")
-
-        assert not refresh(fresh.pipeline(), instance, CORPUS, ["bm25"], on_wait=on_wait).errors
-    assert any("fill the pool 'llm' that " in what for what in said), said

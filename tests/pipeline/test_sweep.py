@@ -40,7 +40,7 @@ def test_list_of_k_gives_a_curve_and_leaves_the_answers(house: House) -> None:
     after = contents(house)
     kept = ("contexts", "summaries", "leaderboard", "comparisons")
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
-    assert house.run().results == []
+    assert house.run().steps == []
     write_k(house.folder, [6])  # no list any more: no curve
     assert house.run().errors == []
     assert house.table("curves").num_rows == 0
