@@ -96,5 +96,5 @@ FAMILY = Family(
     without_k=[name for name, one in METHODS.items() if one.adaptive],
     weighted=True,
     filtered=tuple(METHODS),
-    costs=[Cost("question", tokens_in=1630, tokens_out=181, repeated=0.65)],
+    costs=[Cost("question", tokens_in=1750, tokens_out=181, repeated=0.65)],
 )

@@ -250,7 +250,7 @@ INDEX = (
         pool="llm",
         code_version="4",
         work="simulation",
-        costs=[replace(_SIMULATED, requests=2.0, tokens_in=407, tokens_out=22)],
+        costs=[replace(_SIMULATED, requests=1.75, tokens_in=415, tokens_out=23)],
     ),
     Step(
         _historical_responses,

@@ -171,10 +171,18 @@ def _views() -> Sequence[View | Macro]:
     return (*VIEWS, *MACROS)
 
 
-_PACK = Cost("question", lengths=["graphrag.answers.prompt_tokens"], tokens_in=5171, tokens_out=352)
+_PACK = Cost(
+    "question",
+    lengths=["graphrag.answers.prompt_tokens"],
+    calls=1.4,
+    tokens_in=7200,
+    tokens_out=490,
+)
 _PACKS = (
-    replace(_PACK, requests=1.25, methods=["graphrag-ts"]),
-    replace(_PACK, requests=0.5, methods=["graphrag-c2", "graphrag-c3"], repeated=1.0),
+    replace(_PACK, requests=1.3, methods=["graphrag-ts"]),
+    replace(
+        _PACK, requests=0.6, methods=["graphrag-c1", "graphrag-c2", "graphrag-c3"], repeated=0.75
+    ),
 )
 """Requests about packs of passages, and of reports; a text that fits one prompt has none."""
 

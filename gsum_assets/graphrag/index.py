@@ -201,7 +201,7 @@ INDEX = (
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
-        costs=[Cost("passage", requests=0.16, tokens_in=412, tokens_out=134)],
+        costs=[Cost("passage", requests=0.25, tokens_in=380, tokens_out=130)],
         methods=_READERS,
         pool="llm",
         code_version="6",

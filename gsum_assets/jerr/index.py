@@ -177,7 +177,7 @@ INDEX = (
         work="extraction",
         costs=[
             Cost(
-                "passage", lengths=_LENGTHS, requests=0.92, calls=1.6, tokens_in=727, tokens_out=218
+                "passage", lengths=_LENGTHS, requests=0.92, calls=1.3, tokens_in=510, tokens_out=175
             )
         ],
         checks={"elements": [EVERY_SYNOPSIS_HAS_SOME]},

@@ -72,5 +72,5 @@ FAMILY = Family(
     k="lightpal.contexts.k",
     views=lambda: VIEWS,
     filtered=tuple(METHODS),
-    costs=[Cost("question", tokens_in=1361, tokens_out=182, repeated=0.4)],
+    costs=[Cost("question", tokens_in=1430, tokens_out=182, repeated=0.4)],
 )

@@ -23,6 +23,13 @@ class Amount(NamedTuple):
     text: float = 0.0
 
 
+class Share(NamedTuple):
+    """Share of the questions of a method, and of the tokens of all their prompts."""
+
+    n: float = 1.0
+    tokens: float = 1.0
+
+
 class Requests(NamedTuple):
     """Requests with their calls, and the tokens of prompts and replies."""
 
@@ -74,7 +81,13 @@ class Estimate:
                     n, text = (value * share for value in self._units(cost, file, is_whole))
                     tokens_in = n * cost.tokens_in + text * cost.text_in
                     tokens_out = n * cost.tokens_out + text * cost.text_out
-                    parts.append(Requests(n, n * cost.calls, tokens_in, tokens_out))
+                    part = Share()
+                    if cost.unit == "question" and not is_whole:
+                        part = self._share_of_questions(file)
+                    n *= part.n
+                    parts.append(
+                        Requests(n, n * cost.calls, tokens_in * part.tokens, tokens_out * part.n)
+                    )
         return Requests(*_sum(parts))
 
     def _units(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
@@ -84,11 +97,8 @@ class Estimate:
             return Amount(self.stale.n_verdicts)
         if cost.unit != "question":
             return self._texts(cost, file, is_whole)
-        share = 1.0 if is_whole else self._share_of_questions(file)
         amounts = [self._question(cost, q) for q in self.stale.answered]
-        amounts.append(Amount(float(self.stale.n_generated)))
-        n, text = _sum([Amount(), *amounts])
-        return Amount(n * share, text * share)
+        return Amount(*_sum([Amount(float(self.stale.n_generated)), *amounts]))
 
     def _question(self, cost: Cost, document_id: str | None) -> Amount:
         """Return the amount of a question on a document, or with None on all of them."""
@@ -100,22 +110,26 @@ class Estimate:
         n = sum(math.ceil(size / length) * (size > length) for length in self._lengths(cost))
         return Amount(n, size * (n > 0))
 
-    def _share_of_questions(self, file: Partition) -> float:
+    def _share_of_questions(self, file: Partition) -> Share:
         """Return the share of the questions whose passages an edit changes, or that are new.
 
         A passage that is added is as likely among those of a question as any other one is.
         """
-        (passages, changed), columns = self._found, ["query_id", "node_id", *_OF_NODE]
-        rows = self.stale.workspace.store.read(_CONTEXTS, [file], columns)[0].to_pylist()
-        read = {
-            row["query_id"]
-            for row in rows
-            if row["node_id" if row["node_kind"] == "chunk" else "document_id"] in changed
-        }
+        (passages, changed), store = self._found, self.stale.workspace.store
         n_gone = len(changed - {p.document_id for p in passages})
-        n_added = sum(p.is_new * p.n_like_it for p in passages) - n_gone
-        n = len(read) + len(rows) * max(n_added, 0) / max(len(passages), 1)
-        return min((n + self.stale.n_new_questions) / (self.stale.n_questions or 1), 1.0)
+        n_added = max(sum(p.is_new * p.n_like_it for p in passages) - n_gone, 0)
+        hit: dict[str, float] = defaultdict(float)
+        for row in store.read(_CONTEXTS, [file], ["query_id", "node_id", *_OF_NODE])[0].to_pylist():
+            identity = row["node_id" if row["node_kind"] == "chunk" else "document_id"]
+            likely = 1.0 if identity in changed else n_added / max(len(passages), 1)
+            hit[row["query_id"]] = min(hit[row["query_id"]] + likely, 1.0)
+        answers = store.read(TABLES["summaries"], [file], ["query_id", "tokens_in"])[0].to_pylist()
+        n_new = self.stale.n_new_questions
+        share = (sum(hit.values()) + n_new) / (self.stale.n_questions or 1)
+        all_tokens = sum(row["tokens_in"] for row in answers)
+        tokens = sum(row["tokens_in"] * hit[row["query_id"]] for row in answers)
+        of_tokens = tokens / all_tokens + n_new / len(answers) if all_tokens else share
+        return Share(min(share, 1.0), min(of_tokens, 1.0))
 
     def _texts(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
         """Return the number of stale passages, documents, or texts of some length."""
