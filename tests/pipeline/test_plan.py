@@ -177,8 +177,8 @@ def test_tokens_are_those_of_earlier_calls_where_they_are_many() -> None:
     models = Models(settings, memory_store(), TABLES["llm_calls"])
     line, requests, usual = (
         Line("a", "index", "answers"),
-        Requests(10, 1000, 50),
-        Requests(20, 1000, 100),
+        Requests(10, 10, 1000, 50),
+        Requests(20, 20, 1000, 100),
     )
 
     def with_earlier(n: int) -> Line:
