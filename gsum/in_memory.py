@@ -230,7 +230,8 @@ class MemoryTables:
         if name in self._made or name not in self._makers:
             return
         if name == "queries":
-            self._write(TABLES[name], self._queries())
+            with self._progress.step(name):
+                self._write(TABLES[name], self._queries())
             return
         declared = self._makers[name]
         self._made |= {declared.table(written).name for written in declared.step.writes}

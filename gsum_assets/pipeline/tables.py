@@ -212,8 +212,8 @@ TABLES: Mapping[str, Table] = {
             integer("sample", "number of the context, from 0; only full_context has several"),
             integer(
                 "rank",
-                "order in which the model reads it, from 1: that of the score, but for graphrag and "
-                "jerr, which order reports and passages in their own ways",
+                "order in which the model reads it, from 1: that of the score, except in graphrag "
+                "and jerr, which order reports and passages in their own ways",
             ),
             label("node_id", "chunk_id, response_id, …, by kind"),
             label("node_kind", "'chunk', 'response', 'report', …"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.automation.corpora import forget_tables
+from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.corpus.buckets import (
     BYTES_PER_BUCKET,
     DOCUMENTS_PER_BUCKET,
@@ -15,8 +15,8 @@ from gsum_assets.corpus.buckets import (
 )
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.tables import TABLES, table_of
-from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.forget import forget_corpus
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.partition import bucket_names
@@ -131,43 +131,10 @@ def test_deleted_corpus_is_created_anew(folder: Path, tmp_path: Path) -> None:
     home = Home(tmp_path, str(tmp_path / "warehouse"))
     store = home.open_store()
     buckets = Buckets(store)
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of)
     (folder / "corpus.toml").write_text("buckets = 32")
     buckets.fix("tales", folder)
     write_listing(store, "31")
-    forget_tables(warehouse, _Requests(), "tales")  # type: ignore[arg-type]
+    forget_corpus(open_workspace(home, store=store), "tales")
     buckets.reread()
     (folder / "corpus.toml").write_text("buckets = 16")
     assert buckets.fix("tales", folder) == 16
-
-
-class _Requests:
-    def forget(self, _: str) -> None:
-        pass
-
-
-def test_large_corpora_bucket_of_rows_and_failures(tmp_path: Path) -> None:
-    home = Home(tmp_path, str(tmp_path / "warehouse"))
-    numbers = {"few": 8, "many": 64}
-    warehouse = WarehouseIO(
-        home, home.open_store(), TABLES, table_of, bucket_of, numbers.__getitem__
-    )
-    keys = [Partition(corpus, bucket) for corpus in numbers for bucket in bucket_names(64)]
-    existing = warehouse.existing([*keys, Partition("few"), Partition("few", method="bm25")])
-    assert len(existing) == 8 + 64 + 2
-    step = ("run", "step")
-    warehouse.reads.failure(step, "tale-1")
-    failed = [p for p in existing if p.bucket and warehouse._number_in(p, ["tale-1"])]
-    assert failed == [Partition(corpus, bucket_of("tale-1", n)) for corpus, n in numbers.items()]
-
-
-def test_columns_are_read_alone_and_recorded_as_an_input(tmp_path: Path) -> None:
-    home = Home(tmp_path, str(tmp_path / "warehouse"))
-    store = home.open_store()
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, lambda _: 8)
-    write_listing(store, "03")
-    here, step = Partition("tales", "03"), ("run", "step")
-    rows = warehouse.rows(step, LISTING, [here]).columns(["document_id"])
-    assert rows.column_names == ["document_id"]
-    version = store.footers(LISTING, [here])[here].content_hash
-    assert warehouse.reads.tables[step]["source_documents"] == {here: version}

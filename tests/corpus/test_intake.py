@@ -10,8 +10,6 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.document_checks import none_rejected
 from gsum_assets.corpus.intake import folder_intake, intake
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.execute import observe_sources
-from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from tests.conftest import CORPUS, House
 
 # Messages of a run and of an import about the files that were read and rejected.
@@ -74,9 +72,12 @@ def test_check_ignores_files_of_other_types() -> None:
 ENTITIES, RELATIONSHIPS = observe.GRAPH_FILES
 
 
+def graph_version(house: House, corpus: str) -> str:
+    return observe.sources(house.store, house.home.corpora, corpus)["source_graph"][0]
+
+
 def graph_of(house: House) -> Callable[[], str]:
-    warehouse: WarehouseIO = house.pipeline().warehouse
-    return lambda: observe.graph(warehouse, CORPUS)
+    return lambda: graph_version(house, CORPUS)
 
 
 def write(file: Path, content: bytes) -> None:
@@ -91,8 +92,6 @@ def test_corpus_without_graph_has_an_empty_versioned_listing(house: House) -> No
     (house.folder / "graph").mkdir()
     write(house.folder / "graph" / "notes.csv", b"no graph")
     assert version() == none
-    write(house.home.corpora / "other" / "queries.jsonl", b"")
-    assert observe.graph(house.pipeline().warehouse, "other") == none
 
 
 def test_graph_version_depends_on_its_files_only(house: House) -> None:
@@ -114,12 +113,10 @@ def test_graph_version_depends_on_its_files_only(house: House) -> None:
     assert version() == seen[0]
 
 
-def test_snapshot_records_a_graph_and_nothing_else(house: House) -> None:
-    pipeline = house.pipeline()
-    with house.instance() as instance:
-        observe_sources(pipeline, instance, CORPUS, {})
-        before = {name: house.table(name) for name in ("source_documents", "source_queries")}
-        write(house.folder / ENTITIES, b"one")
-        observe_sources(pipeline, instance, CORPUS, {})
+def test_a_graph_changes_no_other_listing(house: House) -> None:
+    graph_version(house, CORPUS)
+    before = {name: house.table(name) for name in ("source_documents", "source_queries")}
+    write(house.folder / ENTITIES, b"one")
+    graph_version(house, CORPUS)
     assert house.table("source_graph")["file"].to_pylist() == [ENTITIES]
     assert {name: house.table(name) for name in before} == before

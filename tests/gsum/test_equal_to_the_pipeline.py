@@ -9,8 +9,8 @@ import pytest
 import gsum
 from gsum.in_memory import CORPUS
 from gsum_assets.answering.ask import ask
-from gsum_assets.definitions import METHODS
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import House
@@ -105,7 +105,7 @@ def test_every_method_makes_what_the_pipeline_makes(house: House) -> None:
 @pytest.mark.parametrize("method", [name for name in METHODS.known if name not in ORACLES])
 def test_every_method_answers_from_its_stored_tables(house: House, method: str) -> None:
     for scope in (None, "library"):
-        answer = ask(house.pipeline(), CORPUS, "What did Dan Frost carry?", method, scope)
+        answer = ask(house.workspace, CORPUS, "What did Dan Frost carry?", method, scope)
         assert answer.text
         assert answer.passages
         documents = {passage["document_id"] for passage in answer.passages}

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import gsum
-from gsum_assets.definitions import METHODS
+from gsum_assets.registry.families import METHODS
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
 from tests.models import HashEmbedder, LetterHashes

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.step import complete_catalogue
 from gsum_resources.store import catalogue
+from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.conftest import CORPUS, House
-from tests.pipeline.homes import LEDGERS
 
 HOLD = """
     import sys, duckdb
@@ -55,7 +56,7 @@ def test_types_are_the_same_with_and_without_files(tmp_path: Path) -> None:
     with duckdb.connect(str(path), read_only=True) as connection:
         after = {n: connection.sql(f"select * from {n}").types for n in names}
         counted = connection.sql("select count(*) from provenance").fetchall()
-        assert counted == [(len(TABLES) - len(LEDGERS),)]
+        assert counted == [(len(TABLES) - len(APPENDED),)]
     assert after == before
 
 
@@ -86,12 +87,12 @@ def test_quotes_in_a_path_are_escaped(tmp_path: Path) -> None:
 def test_run_continues_while_others_hold_the_file(house: House) -> None:
     documents = TABLES["documents"]
     house.store.write(documents, Partition(CORPUS, "00"), documents.empty(), Provenance("", "1"))
-    house.pipeline().warehouse.rebuild_catalogue()
+    complete_catalogue(house.workspace)
     with holder(house.home.catalogue, "read") as reader:
-        house.pipeline().warehouse.rebuild_catalogue()
+        complete_catalogue(house.workspace)
         with holder(house.home.catalogue, "write") as writer:  # of the new file
             assert not house.run([]).errors
-            house.pipeline().warehouse.rebuild_catalogue()
+            complete_catalogue(house.workspace)
             for process in (reader, writer):
                 said, _ = process.communicate("\n")
                 assert process.returncode == 0
