@@ -16,11 +16,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.refresh.staleness import Staleness
 from tests.conftest import House, document_in, keep_no_step_logs, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_process
@@ -66,7 +67,7 @@ def busy_home(root: Path) -> Iterator[House]:
 
 def trials(house: House, n: int, longest_pause_s: float = LONGEST_PAUSE_S) -> Iterator[Trial]:
     """Change something, run, and check the tables, n times."""
-    pipeline = pipeline_for(house.home)
+    workspace = open_workspace(house.home)
     pauses = random.Random(0)
     corpus = ""
     for number in range(n):
@@ -78,7 +79,7 @@ def trials(house: House, n: int, longest_pause_s: float = LONGEST_PAUSE_S) -> It
             text = text_of(f"{document} of turn {number}")
             (house.home.corpora / corpus / f"{document}.txt").write_text(text)
         time.sleep(pauses.uniform(0, longest_pause_s))  # the daemon may have begun by then
-        yield _trial(house, pipeline, corpus, METHODS[number % 2])
+        yield _trial(house, workspace, corpus, METHODS[number % 2])
 
 
 def _furnish(folder: Path) -> None:
@@ -92,7 +93,7 @@ def _furnish(folder: Path) -> None:
     (folder / "corpus.toml").write_text(f"methods = {DAEMONS}\n{WITHOUT_BERTSCORE}")
 
 
-def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
+def _trial(house: House, workspace: Workspace, corpus: str, method: str) -> Trial:
     gsum = str(Path(sys.executable).with_name("gsum"))
     began = time.monotonic()
     done = subprocess.run(
@@ -103,18 +104,16 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
         check=False,
     )
     seconds = time.monotonic() - began
-    failures = list(_failures(house, pipeline, corpus, method))
+    failures = list(_failures(house, workspace, corpus, method))
     if done.returncode:
         failures.append(f"status {done.returncode}")
     return Trial(corpus, method, seconds, done.returncode, done.stdout + done.stderr, failures)
 
 
-def _failures(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
+def _failures(house: House, workspace: Workspace, corpus: str, method: str) -> Iterator[str]:
     """Yield the missing and stale assets that a method needs."""
-    with house.instance() as instance:
-        snapshot = replace(pipeline.new_snapshot(instance), scope={corpus: frozenset([method])})
-        for key, partitions in snapshot.left(corpus).items():
-            yield f"{key.to_user_string()}: {len(partitions)} partitions missing or out of date"
+    for step in Staleness(workspace, corpus, frozenset([method])).due():
+        yield f"{step.name} is missing or out of date"
     rows = {name: house.table(name, corpus) for name in TABLES}
     for name in ("summaries", "scores", "leaderboard"):
         if method not in rows[name]["method"].to_pylist():

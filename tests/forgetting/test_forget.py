@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.automation.forget import Forgotten
 from gsum_assets.cli import main as cli
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.forget import Forgotten, forget_corpus
+from gsum_assets.refresh.forget import forget_deleted as forget_deleted_of
 from gsum_assets.runner.forget import ForgetReport, forget, models_with
-from gsum_assets.runner.retrain import discard_networks
+from gsum_assets.runner.methods import require_networks
 from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import ModelUnavailableError
@@ -68,8 +69,7 @@ def indexed(first: House, tmp_path: Path) -> Iterator[House]:
 
 
 def forget_deleted(house: House) -> Forgotten | None:
-    with house.instance() as instance:
-        return house.pipeline().forgetting.forget_deleted(instance)
+    return forget_deleted_of(house.workspace)
 
 
 def forgotten(house: House, document_id: str, retrain: bool = False) -> ForgetReport:
@@ -117,7 +117,7 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
     indexed: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = indexed.pipeline()
-    monkeypatch.setattr("gsum_assets.definitions.pipeline_for", lambda home: pipeline)
+    monkeypatch.setattr("gsum_assets.runner.run.pipeline_for", lambda home: pipeline)
     said = CliRunner().invoke(cli.main, ["forget", CORPUS, SECRET, "--yes"])
     assert said.exit_code == 0, said.output
     assert "none is left under the home" in said.output
@@ -154,24 +154,17 @@ def write_network(house: House) -> None:
     house.store.write(table, NETWORK, rows, provenance)
 
 
-def test_networks_are_discarded_by_method_family_or_all(indexed: House) -> None:
-    pipeline, table = indexed.pipeline(), TABLES["evidence.model"]
+def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
+    workspace = indexed.workspace
     with pytest.raises(CorpusError, match=r"no network of all.*it has none"):
-        discard_networks(pipeline, CORPUS, ["all"])
-    for methods in (["evidence-finetuned"], ["all"]):
-        write_network(indexed)
-        with pytest.raises(CorpusError, match=r"no network of bm25 .*: evidence-finetuned"):
-            discard_networks(pipeline, CORPUS, ["bm25"])
-        with pytest.raises(CorpusError, match="unknown method 'evidense'"):
-            discard_networks(pipeline, CORPUS, ["evidense"])
-        assert indexed.store.partitions(table, CORPUS) == [NETWORK]
-        assert discard_networks(pipeline, CORPUS, methods) == ["evidence-finetuned"]
-        assert indexed.store.partitions(table, CORPUS) == []
-    write_network(indexed)  # the job of the launchpad does the same
-    job = pipeline.definitions.resolve_job_def("retrain_networks")
-    config = {"corpus": CORPUS, "methods": ["evidence-finetuned"]}
-    assert job.execute_in_process({"ops": {"discard": {"config": config}}}).success
-    assert indexed.store.partitions(table, CORPUS) == []
+        require_networks(workspace, CORPUS, ["all"])
+    write_network(indexed)
+    with pytest.raises(CorpusError, match=r"no network of bm25 .*: evidence-finetuned"):
+        require_networks(workspace, CORPUS, ["bm25"])
+    with pytest.raises(CorpusError, match="unknown method 'evidense'"):
+        require_networks(workspace, CORPUS, ["evidense"])
+    for methods in (["evidence-finetuned"], ["evidence"], ["all"]):
+        assert require_networks(workspace, CORPUS, methods) == ["evidence-finetuned"]
 
 
 def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:
@@ -199,7 +192,7 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     indexed: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = indexed.pipeline()
-    monkeypatch.setattr("gsum_assets.definitions.pipeline_for", lambda home: pipeline)
+    monkeypatch.setattr("gsum_assets.runner.run.pipeline_for", lambda home: pipeline)
     outside = tmp_path_factory.mktemp("outside")  # the home
     kept = outside / "kept.md"
     shutil.copy(indexed.folder / f"{SECRET}.txt", kept)
@@ -276,10 +269,8 @@ def test_last_document_needs_deletion_of_the_folder(first: House) -> None:
 
 def test_deleted_corpus_folder_leaves_nothing(indexed: House) -> None:
     shutil.rmtree(indexed.folder)
-    pipeline = indexed.pipeline()
-    with indexed.instance() as instance:
-        pipeline.reconciler.forget(instance, CORPUS)
-        assert pipeline.forgetting.forget_deleted(instance)
+    forget_corpus(indexed.workspace, CORPUS)
+    assert forget_deleted(indexed)
     assert leftovers(indexed) == set()
     assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))
 

@@ -14,16 +14,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import numpy as np
 import sqlalchemy as sa
 
 from gsum_assets.gor import train
 from gsum_assets.gor.losses import Losses
+from gsum_assets.runner.run import refresh
 from gsum_resources.embedding import memoized
 from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import REPLIES, state_of
-from tests.conftest import House, tables_only
+from tests.conftest import CORPUS, House, keep_no_step_logs, tables_only
 from tests.models import FirstWords, HashEmbedder
 
 BATCH = 2  # texts
@@ -172,8 +174,9 @@ def main(step: str, methods: list[str]) -> None:
         stall_answers()
 
     model = StallingModel(home.root / "asked.log", stall_once_stored)
-    with tables_only():
-        report = House(home, embedder, model).run(methods)
+    keep_no_step_logs(home)
+    with tables_only(), dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        report = refresh(House(home, embedder, model).pipeline(), instance, CORPUS, methods)
     sys.exit("\n".join(report.errors) or 0)
 
 

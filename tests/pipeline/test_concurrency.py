@@ -3,9 +3,8 @@
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +18,15 @@ from dagster._core.storage.asset_check_execution_record import (
     AssetCheckExecutionRecordStatus as Status,
 )
 
-from gsum_assets.automation.due import due
-from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.execute import RunResult
-from gsum_assets.runner.run import refresh
-from gsum_resources.store.parquet_store import Partition
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
+from gsum_assets.runner.report import NoEvents, StepReport
+from gsum_assets.runner.run import Pipeline, pipeline_for, refresh
+from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 pytestmark = pytest.mark.slow
 
-TICK_S = 2.0  # the sensor ticks every 15 s; here a run takes less
-DOCUMENTS = [dg.AssetKey(name) for name in READ_TOGETHER]
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 
 
@@ -84,13 +78,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
-    """Two `gsum run` start at the same moment, next to a running automation."""
+    """Two `gsum run` start at the same moment; `test_with_daemon.py` has one beside them."""
     with served_home(tmp_path_factory.mktemp("shared")) as home:
-        with house_at(home.root) as house, house.instance() as instance:
-            runs = [gsum_run(house, method) for method in ("bm25", "dense")]
-            while any(run.poll() is None for run in runs):
-                tick(home.pipeline, instance)
-                time.sleep(TICK_S)
+        with house_at(home.root) as house:
+            runs = [gsum_run(house, methods) for methods in ("bm25", "bm25,dense")]
             said = [run.communicate()[0] for run in runs]
         yield Trial(home, [run.returncode for run in runs], said)
 
@@ -107,20 +98,6 @@ def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-
-def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
-    """Materialize what the sensor requests now, as the daemon's workers do."""
-    graph = pipeline.definitions.resolve_asset_graph()
-    job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-    for request in due(graph, instance, CORPUS, pipeline.new_snapshot(instance)):
-        result = job.execute_in_process(
-            instance=instance,
-            asset_selection=list(request.asset_selection or ()),
-            partition_key=request.partition_key,
-            tags=dict(request.tags),
-        )
-        assert result.success
 
 
 @pytest.fixture
@@ -179,28 +156,29 @@ def test_no_prompt_is_paid_for_twice(trial: Trial) -> None:
     assert set(options.values()) == {1}
 
 
-def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> None:
+def test_files_may_change_during_a_run(changeable: House) -> None:
     """Edited and restored between the observation of the folder and the reading of documents."""
-    new, texts = document_in(5), {}
+    new, old = document_in(5), (changeable.folder / f"{GOOD}.txt").read_text()
 
-    def change(assets: Sequence[str], _: Sequence[Partition]) -> None:
-        """Change the files after they were observed; `change_back` restores them."""
-        if "documents" in assets and not texts:
-            texts[GOOD] = (changeable.folder / f"{GOOD}.txt").read_text()
-            changeable.write_document(GOOD, "A heron met the lamp. " * 30)
-            changeable.write_document(new, "A clerk met the river. " * 30)
+    class Editor(NoEvents):
+        n_changes = 0
 
-    def change_back(result: RunResult) -> None:
-        if "documents" in result.assets:
-            changeable.write_document(GOOD, texts[GOOD])
+        def step(self, asset: str) -> None:
+            if asset == "documents" and not self.n_changes:
+                self.n_changes += 1
+                changeable.write_document(GOOD, "A heron met the lamp. " * 30)
+                changeable.write_document(new, "A clerk met the river. " * 30)
+
+        def ended(self, step: StepReport) -> None:
+            if step.name == "documents":
+                changeable.write_document(GOOD, old)
 
     changeable.write_document(BAD, "A mirror met the coin. " * 30)
-    changeable.write_document(GOOD, "An orchard met the bridge. " * 30)
     with changeable.instance() as instance:
-        pipeline = changeable.pipeline()
-        refresh(pipeline, instance, CORPUS, None, change, change_back, only=DOCUMENTS)
-        assert refresh(pipeline, instance, CORPUS, only=DOCUMENTS).is_complete
+        refresh(changeable.pipeline(), instance, CORPUS, events=Editor())
+    assert changeable.run().is_complete
     documents = changeable.table("documents").to_pylist()
     present = {f.stem: f.read_text().rstrip() for f in changeable.folder.glob("*.txt")}
     assert {row["document_id"]: row["text"] for row in documents} == present
     assert new in present
+    assert changeable.run().steps == []

@@ -1,22 +1,16 @@
 """Outages of a server: replies are kept, limits hold, and one message reports the outage."""
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import dagster as dg
 import pytest
 
-from gsum_assets.automation.attempts import Attempts
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
-from gsum_resources.endpoint.budget import Budget
-from gsum_resources.state.database import state_of
-from gsum_resources.state.leases import Leases
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House, keep_no_step_logs
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
@@ -83,13 +77,9 @@ def new_house(root: Path) -> Iterator[House]:
 
 
 def run(house: House) -> RunReport:
-    """`gsum run` up to the answers."""
-    pipeline = pipeline_for(house.home, presented=False)
-    graph = pipeline.definitions.resolve_asset_graph()
-    answers = dg.AssetSelection.assets("graphrag/summaries")
-    needed = answers.upstream().required_multi_asset_neighbors()
+    """`gsum run`."""
     with house.instance() as instance:
-        return refresh(pipeline, instance, CORPUS, [METHOD], only=needed.resolve(graph))
+        return refresh(pipeline_for(house.home, presented=False), instance, CORPUS, [METHOD])
 
 
 def answered(server: ScriptedServer, path: str) -> Counter[str]:
@@ -158,27 +148,3 @@ def test_after_each_outage_only_missing_replies_are_requested(calm: Night, tmp_p
         assert contents(house) == calm.contents
         assert answered(server, CHATS) == calm.chats
         assert answered(server, TEXTS) == calm.texts
-
-
-def test_what_found_no_server_is_tried_again_after_a_pause(tmp_path: Path) -> None:
-    with (
-        new_house(tmp_path / "home") as house,
-        scripted_process(tmp_path / "log.jsonl", first=("die",)) as server,
-    ):
-        served_by(house, server)
-        assert run(house).errors
-        (away,) = pipeline_for(house.home).models.outages()  # both models are on this server
-        assert server.base_url in away
-        assert waits(house, pause_s=0)
-        assert not waits(house, pause_s=3600)
-
-
-def waits(house: House, pause_s: float) -> bool:
-    """Whether a daemon leaves a chunk's embedding alone so long after the run."""
-    pipeline, key = pipeline_for(house.home), dg.AssetKey("chunk_embeddings")
-    settings, state = pipeline.models.settings, state_of(pipeline.store)
-    budget = Budget(settings, lambda: state, lambda: time.time() + pause_s)
-    with house.instance() as instance:
-        attempts = Attempts(instance, Leases(pipeline.store), budget.repeatable)
-        definition = pipeline.definitions.resolve_asset_graph().get(key).partitions_def
-        return bool(attempts.given_up(key, definition))

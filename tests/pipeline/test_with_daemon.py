@@ -1,273 +1,272 @@
-"""A refresh beside a daemon: the daemon computes, and the refresh follows its runs.
+"""A real daemon and UI, as `gsum ui` starts them: what begins by itself, and what a person does."""
 
-The daemon evaluates the conditions and executes runs in this process, whenever the refresh pauses.
-"""
-
-import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
+import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
-import sqlalchemy as sa
 
-from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
-from gsum_assets.automation.processes import FENCE, end_runs_of_this_process
-from gsum_assets.definitions import Pipeline
-from gsum_assets.runner import follow, loop
-from gsum_assets.runner.report import RefreshError, RunReport
-from gsum_assets.runner.run import refresh
-from gsum_resources.state.database import LEASES, state_of
-from gsum_resources.state.leases import Leases
-from tests.conftest import CORPUS, House, materialized_by
-from tests.growing.daemon import Daemon
-from tests.models import FirstWords
-from tests.pipeline.daemon import beat, reindex, requested, serve
-from tests.pipeline.homes import GOOD
-from tests.pipeline.pooled_run import pooled
+from gsum_assets.answering.workspace import open_workspace
+from gsum_assets.dagster_assets.partitions import PARTITION
+from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.registry.families import METHODS
+from tests.conftest import House
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, furnish, write_lines
+from tests.pipeline.served_homes import MARKED_KEY, chats, house_with_questions, served_by
+from tests.servers.scripted import ScriptedServer, scripted_process
+from tests.ui.served import eventually, served
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
-MOST_PAUSES = 60  # against hanging: no refresh here needs more
+pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
-    with changeable.instance() as opened:
-        yield opened
+INTERVAL_S = 5
+LATENCY_S = 0.4
+SETTINGS = f"methods = ['bm25']\n{WITHOUT_BERTSCORE}"
+SUCCESS, FAILURE = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE
+_LAUNCHED = (
+    "{ __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } }"
+)
+REEXECUTE = (
+    "mutation($params: ReexecutionParams!) "
+    f"{{ launchRunReexecution(reexecutionParams: $params) {_LAUNCHED} }}"
+)
+CANCEL = "mutation($run: String!) { terminateRun(runId: $run) { __typename } }"
 
 
 @dataclass
-class Beside:
-    """A refresh beside a daemon, and what it reported.
+class Ui:
+    """A home that `gsum ui` serves, with the server of its models."""
 
-    Attributes
-    ----------
-    pauses : what happens in each pause, the last one again and again.
-    """
-
-    pipeline: Pipeline
+    house: House
     instance: dg.DagsterInstance
-    pauses: list[Callable[[], object]]
-    steps: list[str] = field(default_factory=list)
-    waits: list[str] = field(default_factory=list)
-    owners: list[bool] = field(default_factory=list)
+    server: ScriptedServer
+    address: str
 
-    def refresh(self, methods: list[str] | None = None) -> RunReport:
-        with pytest.MonkeyPatch.context() as patch:
-            happens = itertools.chain(self.pauses, itertools.repeat(self.pauses[-1], MOST_PAUSES))
-            patch.setattr(follow, "_pause", lambda: next(happens)())
-            return refresh(
-                self.pipeline,
-                self.instance,
-                CORPUS,
-                methods,
-                on_step=lambda asset, *_: self.steps.append(asset),
-                on_wait=self.waits.append,
-                on_daemon=self.owners.append,
+    def runs(self, corpus: str) -> list[dg.DagsterRun]:
+        """Return the runs of a corpus, the last one first."""
+        return list(self.instance.get_runs(dg.RunsFilter(tags={PARTITION: corpus})))
+
+    def await_(self, happened: Callable[[], bool], what: str) -> None:
+        eventually(happened, what, self.house.home.dagster / "ui.log")
+
+    def await_runs(self, corpus: str, n: int) -> list[dg.DagsterRun]:
+        """Wait until n runs of a corpus have ended, and a while longer for one too many."""
+
+        def have_ended() -> bool:
+            runs = self.runs(corpus)
+            return len(runs) >= n and all(run.is_finished for run in runs)
+
+        self.await_(have_ended, f"{n} runs of {corpus}")
+        self.await_ticks()
+        assert len(self.runs(corpus)) == n
+        return self.runs(corpus)
+
+    def await_ticks(self, n: int = 3) -> None:
+        """Wait until the sensor has looked some times more."""
+        (sensor,) = (s for s in self.instance.all_instigator_state() if s.name == "watch_corpora")
+        found: set[str] = set()
+
+        def looked() -> bool:
+            ticks = self.instance.get_ticks(
+                sensor.instigator_origin_id, sensor.selector_id, limit=1
             )
+            found.update(str(tick.tick_id) for tick in ticks)
+            return len(found) > n
 
+        self.await_(looked, "ticks of the sensor")
 
-def beside_daemon(house: House, instance: dg.DagsterInstance) -> Beside:
-    """A daemon that evaluates the conditions in each pause."""
-    pipeline, daemon = house.pipeline(), Daemon()
-    serve(instance)
+    def graphql(self, query: str, **variables: object) -> dict[str, Any]:
+        content = json.dumps({"query": query, "variables": variables}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.address}/graphql", content, headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            (result,) = json.load(answer)["data"].values()
+        return result
 
-    def evaluate() -> None:
-        daemon.evaluate(pipeline, instance)
-        serve(instance, time.time())
+    def executed_again(self, run: dg.DagsterRun, strategy: str) -> dg.DagsterRun:
+        """Let a person press a button of a run; return the new run at its end."""
+        params = {"parentRunId": run.run_id, "strategy": strategy}
+        run_id = self.graphql(REEXECUTE, params=params)["run"]["runId"]
 
-    return Beside(pipeline, instance, [evaluate])
+        def ended() -> dg.DagsterRun | None:
+            again = self.instance.get_run_by_id(run_id)
+            return again if again and again.is_finished else None
 
+        self.await_(lambda: bool(ended()), f"{strategy} of run {run.run_id}")
+        again = ended()
+        assert again
+        return again
 
-@pytest.fixture
-def beside(changeable: House, instance: dg.DagsterInstance) -> Beside:
-    return beside_daemon(changeable, instance)
+    def new_corpus(self, name: str, n_questions: int = 0) -> Path:
+        """Write a corpus of three documents, and two questions if their number is not said."""
+        furnish(self.house, name)
+        folder = self.house.home.corpora / name
+        if n_questions:
+            texts = {f"q{i}": f"Who of {name}, {i}?" for i in range(n_questions)}
+            rows: list[dict | str] = [{"query_id": i, "text": text} for i, text in texts.items()]
+            write_lines(folder / "queries.jsonl", rows)
+        (folder / "corpus.toml").write_text(SETTINGS)
+        settle(folder)  # before, the files are still being written
+        return folder
 
+    def due(self, corpus: str) -> list[str]:
+        """Return the steps that are stale with the models of the home."""
+        workspace = open_workspace(self.house.home)
+        methods = frozenset(METHODS.wanted(self.house.home.corpora, corpus))
+        return [step.name for step in Staleness(workspace, corpus, methods).due()]
 
-def edit(house: House) -> None:
-    house.write_document(GOOD, "A heron met the lamp. " * 30)
-
-
-def computed_here(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Return the runs of this refresh's process that write tables."""
-    runs = instance.get_runs(dg.RunsFilter(tags={"gsum/try_again": CORPUS}))
-    observed = {run.run_id for run in runs}
-    return [r for r in instance.get_runs() if FENCE in r.tags and r.run_id not in observed]
-
-
-def test_daemon_computes_named_methods_first_and_continues_with_the_others(
-    changeable: House, beside: Beside
-) -> None:
-    before = len(computed_here(beside.instance))
-    beside.pipeline.requests.add(CORPUS, ["tfidf"])
-    report = beside.refresh(["random"])
-    assert report.is_complete
-    assert {p.method for result in report.results for p in result.partitions} == {None, "random"}
-    assert "leaderboard[]" in materialized_by(report)
-    assert "retrieval/rankings" in beside.steps
-    assert (report.others, report.n_others) == (["tfidf"], 5)
-    assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "random"}
-    assert {p.method for _, p in requested(beside.pipeline, beside.instance)} == {"tfidf"}
-    assert beside.owners == [True]
-    assert len(computed_here(beside.instance)) == before
-
-
-def test_all_that_was_requested_is_followed_if_none_is_named(
-    changeable: House, beside: Beside
-) -> None:
-    edit(changeable)
-    report = beside.refresh()
-    assert report.is_complete
-    assert {"documents[00]", "retrieval/scores[bm25]", "leaderboard[]"} <= {
-        *materialized_by(report)
-    }
-    assert beside.refresh().results == []
-
-
-def test_failure_in_the_daemon_is_reported_and_retried_by_the_next_refresh(
-    changeable: House, instance: dg.DagsterInstance
-) -> None:
-    changeable.model = FirstWords("changed", refuses="boat")
-    report = beside_daemon(changeable, instance).refresh()
-    (error,) = report.errors
-    assert error.startswith("retrieval/summaries: ")
-    assert report.missing["retrieval/summaries"] == 1
-    assert requested(changeable.pipeline(), instance) == set()
-    changeable.model.refuses = None
-    assert beside_daemon(changeable, instance).refresh().is_complete
-
-
-def test_failure_that_a_later_run_makes_good_is_none(
-    changeable: House, instance: dg.DagsterInstance
-) -> None:
-    changeable.model = FirstWords("changed", refuses="boat")
-    beside = beside_daemon(changeable, instance)
-    (evaluate,) = beside.pauses
-    failed = []
-
-    def fail_and_repair() -> None:
-        evaluate()
-        failed.append(
-            instance.get_runs_count(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
+    def gsum_run(self, corpus: str, *options: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(Path(sys.executable).with_name("gsum")), "run", corpus, *options],
+            env={**os.environ, "GSUM_HOME": str(self.house.home.root), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-        changeable.model.refuses = None
-        reindex(beside.pipeline, instance)
-        evaluate()
-
-    beside.pauses = [fail_and_repair, evaluate]
-    report = beside.refresh()
-    assert failed == [1]
-    assert report.is_complete
-    assert "retrieval/summaries[bm25]" in materialized_by(report)
 
 
-def test_assets_that_cannot_be_materialized_are_named(
-    changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "due", lambda *_: [])
-    edit(changeable)
-    report = refresh(changeable.pipeline(), instance, CORPUS)
-    assert report.results == []
-    assert not report.is_complete
-    assert report.missing["documents"] == 1
-    assert report.missing["retrieval/scores"] == 1  # of bm25: no other method was requested
+def settle(folder: Path) -> None:
+    """Date files back, as if they had been written a minute ago."""
+    then = time.time() - 60
+    for file in folder.rglob("*"):
+        os.utime(file, (then, then))
 
 
-def test_refresh_computes_itself_once_the_daemon_has_stopped(
-    changeable: House, beside: Beside
-) -> None:
-    edit(changeable)
-    evaluate = beside.pauses[0]
-    beside.pauses = [evaluate, lambda: beat(beside.instance, seconds_ago=600)]
-    report = beside.refresh()
-    assert beside.owners == [True, False]
-    assert report.is_complete
-    assert len(materialized_by(report)) == len(set(materialized_by(report)))
-    assert computed_here(beside.instance)
+def ended(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    return output
 
 
-def test_daemon_whose_sensor_is_switched_off_owns_nothing(
-    changeable: House, beside: Beside
-) -> None:
-    serve(beside.instance, is_switched_off=True)
-    edit(changeable)
-    assert beside.refresh().is_complete
-    assert beside.owners == []
+@pytest.fixture(scope="module")
+def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
+    root = tmp_path_factory.mktemp("served")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        scripted_process(root / "log.jsonl", latency_s=LATENCY_S) as server,
+        house_with_questions(root / "home") as house,
+    ):
+        patch.setenv("MARKED_KEY", MARKED_KEY)
+        for file in house.folder.iterdir():
+            file.unlink()
+        house.folder.rmdir()
+        served_by(house, server, {"timeout_s": 120, "max_concurrent": 1})
+        with served(house.home.root, INTERVAL_S) as address, house.instance() as instance:
+            yield Ui(house, instance, server, address)
 
 
-def test_daemon_that_requests_nothing_of_what_is_due_is_named(
-    changeable: House, beside: Beside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follow, "_IDLE_S", 0.0)
-    edit(changeable)
-    beside.pauses = [lambda: serve(beside.instance, time.time())]
-    with pytest.raises(RefreshError, match=r"requests nothing.*corpus 'tales'.*`gsum ui` again"):
-        beside.refresh()
-    assert Leases(changeable.store).living() == []
+def test_new_corpus_and_an_edit_are_one_run_each(ui: Ui) -> None:
+    folder = ui.new_corpus("first")
+    (run,) = ui.await_runs("first", 1)
+    assert run.status == SUCCESS
+    assert ui.due("first") == []
+    (document, *_) = sorted(folder.glob("*.txt"))
+    document.write_text("A heron met the lamp. " * 30)
+    settle(folder)
+    run, _ = ui.await_runs("first", 2)
+    assert run.status == SUCCESS
+    assert ui.due("first") == []
 
 
-def test_daemon_that_does_not_evaluate_is_named(
-    changeable: House, beside: Beside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follow, "HEARTBEAT_S", -60.0)
-    edit(changeable)
-    beside.pauses = [lambda: None]
-    with pytest.raises(RefreshError, match="does not evaluate the sensor keep_current"):
-        beside.refresh()
+def test_gsum_run_lets_the_daemon_compute_and_follows_it(ui: Ui) -> None:
+    folder = ui.new_corpus("followed")
+    ui.await_runs("followed", 1)
+    output = ended(ui.gsum_run("followed", "--methods", "tfidf"))
+    assert "executes the run; this command follows it" in output
+    assert set(ui.house.table("leaderboard", "followed")["method"].to_pylist()) == {"bm25", "tfidf"}
+    assert 'methods = ["bm25", "tfidf"]' in (folder / "corpus.toml").read_text()
+    submitted = [r for r in ui.runs("followed") if "dagster/sensor_name" not in r.tags]
+    assert [run.status for run in submitted] == [SUCCESS]
+    assert "nothing to do" in ended(ui.gsum_run("followed"))
 
 
-def test_gsum_run_that_began_before_the_daemon_is_waited_for(
-    changeable: House, beside: Beside
-) -> None:
-    leases, evaluate = Leases(changeable.store), beside.pauses[0]
-    lease = leases.take(CORPUS)
-    on_another_host(changeable)
-    edit(changeable)
-    beside.pauses = [*[evaluate] * 5, lambda: leases.release(lease), evaluate]
-    assert beside.refresh().is_complete
-    assert beside.waits[0] == "another gsum run of it, on elsewhere"
+def test_several_commands_and_the_daemon_at_once_pay_nothing_twice(ui: Ui) -> None:
+    before = len(chats(ui.server))
+    ui.new_corpus("shared", n_questions=4)
+    for process in [ui.gsum_run("shared", "--methods", m) for m in ("bm25,tfidf", "bm25,dense")]:
+        ended(process)
+    ui.await_(lambda: all(r.is_finished for r in ui.runs("shared")), "the end of all runs")
+    ui.await_ticks()
+    assert {run.status for run in ui.runs("shared")} == {SUCCESS}
+    assert ui.due("shared") == []
+    times = Counter(line["messages"] for line in chats(ui.server)[before:])
+    assert set(times.values()) == {1}
+    shared = contents(ui.house, "shared")
+    ui.new_corpus("alone", n_questions=4)
+    ui.await_runs("alone", 1)
+    assert ui.house.table("chunks", "alone").num_rows == ui.house.table("chunks", "shared").num_rows
+    assert shared.keys() == contents(ui.house, "alone").keys()
 
 
-def on_another_host(house: House) -> None:
-    """Let all leases be those of another host."""
-    with state_of(house.store).writing() as connection:
-        connection.execute(sa.update(LEASES).values(host="elsewhere"))
+def answering(ui: Ui, corpus: str, n: int) -> dg.DagsterRun:
+    """Return a run of a new corpus after some answers to its questions."""
+    before = len(chats(ui.server))
+    ui.new_corpus(corpus, n_questions=40)
+    ui.await_(lambda: len(chats(ui.server)) >= before + n, "answers")
+    (run,) = ui.runs(corpus)
+    assert not run.is_finished
+    return run
 
 
-def test_daemon_requests_nothing_while_another_process_computes(
-    changeable: House, instance: dg.DagsterInstance
-) -> None:
-    pipeline = changeable.pipeline()
-    pipeline.requests.add(CORPUS, ["tfidf"])
-    leases = Leases(pipeline.store)
-    lease = leases.take(CORPUS)
-    on_another_host(changeable)
-    assert requested(pipeline, instance) == set()
-    leases.release(lease)
-    assert requested(pipeline, instance) != set()
+def test_canceling_ends_the_spending_until_somebody_asks(ui: Ui) -> None:
+    run = answering(ui, "canceled", 3)
+    assert ui.graphql(CANCEL, run=run.run_id)["__typename"] == "TerminateRunSuccess"
+    ui.await_(lambda: ui.runs("canceled")[0].is_finished, "the end of the canceled run")
+    time.sleep(2 * LATENCY_S)  # for what was in flight
+    paid = len(chats(ui.server))
+    ui.await_ticks(4)
+    assert [run.status for run in ui.runs("canceled")] == [dg.DagsterRunStatus.CANCELED]
+    assert len(chats(ui.server)) == paid
+    ended(ui.gsum_run("canceled"))
+    assert ui.house.table("summaries", "canceled").num_rows == 40
+    assert ui.due("canceled") == []
 
 
-def test_methods_requested_by_others_follow_without_a_daemon(
-    changeable: House, instance: dg.DagsterInstance
-) -> None:
-    pipeline = changeable.pipeline()
-    pipeline.requests.add(CORPUS, ["tfidf"])
-    report = refresh(pipeline, instance, CORPUS, ["random"])
-    methods = [p.method for result in report.results for p in result.partitions if p.method]
-    assert methods == ["random", "tfidf"]
-    assert materialized_by(report).count("leaderboard[]") == 1
-    assert (report.is_complete, report.n_others) == (True, 0)
+def test_failed_run_is_executed_again_from_its_failure_and_as_a_whole(ui: Ui) -> None:
+    obstacle = Path(ui.house.store.root, "summaries", "corpus=failing")
+    obstacle.parent.mkdir(exist_ok=True)
+    obstacle.touch()  # where a folder must be
+    ui.new_corpus("failing")
+    (run,) = ui.await_runs("failing", 1)
+    assert run.status == FAILURE
+    obstacle.unlink()
+    again = ui.executed_again(run, "FROM_FAILURE")
+    assert again.status == SUCCESS
+    assert again.step_keys_to_execute
+    assert "retrieval__summaries" in again.step_keys_to_execute
+    assert "chunks" not in again.step_keys_to_execute
+    assert ui.due("failing") == []
+    assert ui.executed_again(run, "ALL_STEPS").status == SUCCESS
 
 
-def test_interrupted_process_ends_its_runs(changeable: House, instance: dg.DagsterInstance) -> None:
-    job = pooled(None).resolve_implicit_global_asset_job_def()
-    leases, started = Leases(changeable.store), dg.DagsterRunStatus.STARTED
-    mine = {FENCE: str(leases.take(CORPUS).fence)}
-    own = instance.create_run_for_job(job, status=started, tags=mine)
-    other = instance.create_run_for_job(job, status=started, tags={CORPUS_TAG: CORPUS})
-    end_runs_of_this_process(instance, leases)
-    found = {run.run_id: run for run in instance.get_runs(limit=2)}
-    assert found[own.run_id].status == dg.DagsterRunStatus.CANCELED
-    assert found[other.run_id].status == started
-    assert leases.living() == []
+def test_run_whose_process_is_killed_is_finished_by_another_one(ui: Ui) -> None:
+    before = len(chats(ui.server))
+    run = answering(ui, "killed", 5)
+    os.kill(worker_of(ui.instance, run), signal.SIGKILL)
+
+    def is_finished() -> bool:
+        return any(run.status == SUCCESS for run in ui.runs("killed"))
+
+    ui.await_(is_finished, "a run that ends the work of the killed one")
+    assert ui.due("killed") == []
+    assert ui.house.table("summaries", "killed").num_rows == 40
+    times = Counter(line["messages"] for line in chats(ui.server)[before:])
+    assert len(times) == 40
+    assert times.total() <= 41  # the reply in flight
+
+
+def worker_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> int:
+    """Return the process that the daemon has started for a run."""
+    for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        if pid := entry.get_dagster_event().engine_event_data.metadata.get("pid"):
+            return int(str(pid.value))
+    raise AssertionError(f"run {run.run_id} has no process")
