@@ -113,7 +113,7 @@ class House:
         those = (self.presented, *map(id, overrides.values()))
         if self._kept is None or self._kept[0] != those:
             models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
-            self._kept = those, keep_plans(pipeline_for(self.home, models, self.presented))
+            self._kept = those, pipeline_for(self.home, models, self.presented)
         return self._kept[1]
 
     def instance(self) -> AbstractContextManager[dg.DagsterInstance]:
@@ -125,7 +125,7 @@ class House:
 
     def run(self, methods: list[str] | None = None, corpus: str = CORPUS) -> RunReport:
         with self.instance() as instance, without_records():
-            return refresh(self.pipeline(), instance, corpus, methods)
+            return refresh(keep_plans(self.pipeline()), instance, corpus, methods)
 
     def table(self, name: str, corpus: str = CORPUS) -> pa.Table:
         table = TABLES[name]

@@ -6,11 +6,11 @@ from gsum_assets.corpus import observe
 from gsum_assets.pipeline.tables import table_of
 from gsum_assets.refresh.inputs import Run
 from gsum_assets.refresh.step import refresh_step
-from gsum_assets.registry.declared import STEPS
+from gsum_assets.registry.declared import ORDERED
 from gsum_resources.store.partition import StoreError
 from tests.conftest import CORPUS, House
 
-BY_NAME = {declared.name: declared for declared in STEPS}
+BY_NAME = {declared.name: declared for declared in ORDERED}
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,9 @@ def test_step_without_its_inputs_fails_and_names_them(
     declared, methods = BY_NAME[step], ["bm25", "graphrag-c0"]
     if declared.for_questions:  # of which there must be some
         observe.sources(house.store, house.home.corpora, CORPUS)
-        for before in ("documents", "queries"):
-            refresh_step(house.workspace, BY_NAME[before], CORPUS, methods, Run())
+        for before in ORDERED:
+            if before.group == "corpus":
+                refresh_step(house.workspace, before, CORPUS, methods, Run())
     with pytest.raises(StoreError, match="`gsum run tales`") as raised:
         refresh_step(house.workspace, declared, CORPUS, methods, Run())
     assert missing in str(raised.value)

@@ -8,8 +8,8 @@ import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.cli.next_steps import next_steps
-from gsum_assets.definitions import METHODS
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
@@ -50,11 +50,13 @@ def rows_of(house: House, *names: str) -> list[int]:
 
 def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) -> None:
     assert silent.run().is_complete
-    assert silent.pipeline().requests.of(CORPUS) == {DEFAULT_METHOD}
+    assert METHODS.wanted(silent.home.corpora, CORPUS) == [DEFAULT_METHOD]
     assert tables_of(silent) == CORPUS_TABLES | OF_QUESTIONS | OBSERVED
-    assert not silent.run().results
-    assert ask(silent.pipeline(), CORPUS, "Who met the boat?", DEFAULT_METHOD).passages
+    assert not silent.run().steps
+    assert ask(silent.workspace, CORPUS, "Who met the boat?", DEFAULT_METHOD).passages
 
+    settings = f'methods = ["{DEFAULT_METHOD}"]\n{WITHOUT_BERTSCORE}'
+    (silent.folder / "corpus.toml").write_text(settings)
     silent.write_queries([QUESTION])
     assert silent.run().is_complete
     assert rows_of(silent, "queries", "summaries") == [1, 1]
@@ -65,7 +67,7 @@ def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) 
     assert silent.run().is_complete
     results = ("queries", "rankings", "contexts", "summaries", "scores", "leaderboard", "costs")
     assert rows_of(silent, *results) == [0] * len(results)
-    assert not silent.run().results
+    assert not silent.run().steps
 
 
 def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
@@ -74,7 +76,7 @@ def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
     written = tables_of(silent)
     assert {"gor.record_edges", "gor.node_embeddings"} <= written
     assert not written & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
-    assert ask(silent.pipeline(), CORPUS, "Who met the boat?", "gor-untrained").passages
+    assert ask(silent.workspace, CORPUS, "Who met the boat?", "gor-untrained").passages
 
 
 def test_suggested_commands_are_valid_and_can_be_pasted(silent: House) -> None:
