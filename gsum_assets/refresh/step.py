@@ -13,6 +13,7 @@ from gsum_assets.corpus.load import bucket_of
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.changes import note_changes
 from gsum_assets.refresh.inputs import Run, StepReader
 from gsum_assets.refresh.staleness import Staleness
 from gsum_assets.refresh.usage import Usage
@@ -143,7 +144,9 @@ def _write(
         failed=len(_documents_in(file, reads.failures, len(reader.buckets))),
         filtered=len(_documents_in(file, reads.filtered, len(reader.buckets))),
     )
-    return reader.workspace.store.write(table, file, rows, provenance)
+    store = reader.workspace.store
+    note_changes(store, table, file, rows, reader.run.run_id)
+    return store.write(table, file, rows, provenance)
 
 
 def _by_file(reader: StepReader, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
