@@ -13,6 +13,7 @@ from gsum_assets.planning.units import FoundStaleness, Passage, passages_of
 from gsum_assets.registry.declared import Declared
 from gsum_resources.store.parquet_store import Partition
 
+_REPORTS_OF_NEW = 3  # reports of communities that a new passage changes, on the samples
 _CONTEXTS, _OF_NODE = TABLES["contexts"], ("node_kind", "document_id")
 
 
@@ -117,11 +118,14 @@ class Estimate:
         """
         (passages, changed), store = self._found, self.stale.workspace.store
         n_gone = len(changed - {p.document_id for p in passages})
-        n_added = max(sum(p.is_new * p.n_like_it for p in passages) - n_gone, 0)
+        n_new_passages = sum(p.is_new * p.n_like_it for p in passages)
+        n_added = max(n_new_passages - n_gone, 0)
         hit: dict[str, float] = defaultdict(float)
         for row in store.read(_CONTEXTS, [file], ["query_id", "node_id", *_OF_NODE])[0].to_pylist():
             identity = row["node_id" if row["node_kind"] == "chunk" else "document_id"]
-            likely = 1.0 if identity in changed else n_added / max(len(passages), 1)
+            is_report = row["node_kind"] == "report"
+            n_likely = _REPORTS_OF_NEW * n_new_passages if is_report else n_added
+            likely = 1.0 if identity in changed else n_likely / max(len(passages), 1)
             hit[row["query_id"]] = min(hit[row["query_id"]] + likely, 1.0)
         answers = store.read(TABLES["summaries"], [file], ["query_id", "tokens_in"])[0].to_pylist()
         n_new = self.stale.n_new_questions
