@@ -127,6 +127,15 @@ class Staleness:
             return True
         return bool(self.lineage.changes(table.name, file, code_version))
 
+    def current_results(self) -> list[str]:
+        """Return the assets of results by method that the corpus needs and that are up to date."""
+        return [
+            asset
+            for declared in ORDERED
+            if declared.level == RESULT and self.files(declared) and not self.stale(declared)
+            for asset in declared.assets
+        ]
+
     def due(self, retrain: Collection[str] = ()) -> list[Declared]:
         """Return the steps that have a stale file, or depend on one that has, in order.
 
@@ -146,7 +155,10 @@ class Staleness:
 
 
 def possible(
-    due: Iterable[Declared], failed: Collection[str], partly: Collection[str] = ()
+    due: Iterable[Declared],
+    failed: Collection[str],
+    partly: Collection[str] = (),
+    current: Collection[str] = (),
 ) -> list[Declared]:
     """Return those of some ordered steps that can be computed although others have failed.
 
@@ -156,8 +168,9 @@ def possible(
     ----------
     failed : names of the failed steps.
     partly : those of them that wrote some methods, whose other steps can be computed.
+    current : assets of results that are up to date.
     """
-    without, results = set[str](), set[str]()
+    without, results = set[str](), {*current}
     left = []
     for declared in due:
         read = {*declared.read_assets}

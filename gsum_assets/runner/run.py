@@ -205,7 +205,8 @@ class _Refresh:
         if due:
             execute(due, report, self.retrain)
             partly = [step.name for step in report.steps if step.error and step.written]
-            left = possible(self._due(), report.failed, partly) if report.failed else []
+            current = self._staleness().current_results() if report.failed else ()
+            left = possible(self._due(), report.failed, partly, current) if report.failed else []
             if left:
                 execute(left, report)
         self._note_left(report, due)

@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gsum_assets.automation.daemon import daemon_is_alive
 from gsum_assets.cli.ui import serve
+from gsum_assets.runner.daemon import is_alive
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.settings.home import Home
 from tests.daemon_trials import busy_home, trials
-from tests.pipeline.daemon import beat
 from tests.servers.transformers_serve import free_port, wait_for
+from tests.ui.served import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def test_interrupt_in_the_background_ends_everything_within_5_s(
         )
     wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
     with open_instance(Home(tmp_path, str(tmp_path / "warehouse"))) as instance:
-        beat(instance)
+        eventually(lambda: is_alive(instance), "a heartbeat of the daemon", log)
     started = psutil.Process(process.pid).children(recursive=True)
     assert len(started) > 2  # webserver, daemon, code location
     began = time.monotonic()
@@ -61,7 +61,7 @@ def test_interrupt_in_the_background_ends_everything_within_5_s(
     assert [child for child in started if child.is_running()] == []
     assert seconds < 5
     with open_instance(Home(tmp_path, str(tmp_path / "warehouse"))) as instance:
-        assert not daemon_is_alive(instance)  # `gsum run` need not wait for its heartbeat to expire
+        assert not is_alive(instance)  # `gsum run` need not wait for its heartbeat to expire
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

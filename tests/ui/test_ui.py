@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +12,11 @@ from typing import Any
 import dagster as dg
 import duckdb
 import pytest
-from dagster._core.definitions.freshness import FreshnessState
-from dagster._core.events import DagsterEvent, StepMaterializationData
-from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
-from gsum_assets.automation.processes import FENCE
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import refresh
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.settings.home import Home
 from gsum_resources.store.catalogue import define_views
-from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_process
@@ -44,7 +37,6 @@ ARGUMENTS = [
 
 
 FIRST, NEW, WRITTEN, BAD = (document_in(bucket) for bucket in (0, 4, 5, 6))  # one range of buckets
-LATE = dg.AssetKey(["gor", "scores"])
 SETTINGS = f"methods = ['bm25', 'gor']\n[gor]\nwrong = 1\n{WITHOUT_BERTSCORE}"
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 WRITER = """
@@ -61,7 +53,7 @@ with target.open("a") as file:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A document of one sentence, a leaderboard, and a method that fails since 40 hours."""
+    """A document of one sentence, a leaderboard, and a method that fails."""
     root = tmp_path_factory.mktemp("ui")
     with house_at(root) as house, scripted_process(root / "asked.jsonl") as server:
         # a server of models: the real ones would be loaded in the process of every run
@@ -72,23 +64,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         write_lines(house.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
         (house.folder / "corpus.toml").write_text(SETTINGS)
         with house.instance() as instance:
-            method = Partition(CORPUS, method="gor")
-            house.store.write(
-                TABLES["scores"], method, TABLES["scores"].empty(), Provenance("", "")
-            )
-            report_old_materialization(instance, LATE, f"{CORPUS}|gor", hours=40)
-            (error,) = refresh(pipeline_for(house.home), instance, CORPUS).errors
-        assert "unknown key 'wrong'" in error
+            errors = refresh(pipeline_for(house.home), instance, CORPUS).errors
+        assert errors
+        assert all("unknown key 'wrong'" in error for error in errors)
         yield house
-
-
-def report_old_materialization(
-    instance: dg.DagsterInstance, key: dg.AssetKey, partition: str, hours: float
-) -> None:
-    """Report that a partition of an asset was materialized so long ago."""
-    data = StepMaterializationData(dg.AssetMaterialization(key, partition=partition))
-    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=data)
-    instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
 
 
 @pytest.fixture(scope="module")
@@ -137,23 +116,6 @@ def is_waited_for(home: Home) -> bool:
         )
 
 
-def freshness_of(home: Home, key: dg.AssetKey) -> FreshnessState | None:
-    """Return the freshness of an asset that the daemon recorded."""
-    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
-        found = instance.get_freshness_state_records([key]).get(key)
-    return found.freshness_state if found else None
-
-
-def is_materialized_by_hand(home: Home, asset: str) -> bool:
-    """Whether a run materialized it that neither a sensor nor the command line started."""
-    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
-        runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
-        begun = {"dagster/sensor_name", FENCE}
-        by_hand = {run.run_id for run in runs if begun.isdisjoint(run.tags)}
-        events = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
-        return any(record.run_id in by_hand for record in events.records)
-
-
 def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
     """A good one, a bad one, and one that a process keeps writing for some time."""
     assert mrr(house) == [1.0]
@@ -178,13 +140,6 @@ def test_dropped_files_are_read_once_complete(house: House, address: str) -> Non
     assert "binary or damaged, no text" in rejected[0][1]
 
 
-def test_partial_files_are_never_read(house: House) -> None:
-    with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
-        wanted = dg.AssetRecordsFilter(dg.AssetKey("documents"), asset_partitions=[f"05|{CORPUS}"])
-        events = instance.fetch_materializations(wanted, limit=100).records
-    assert len(events) == 2  # when the bucket was empty, and with the whole file
-
-
 def test_rejected_file_fails_its_check(house: House) -> None:
     key = dg.AssetCheckKey(dg.AssetKey("rejected_documents"), "none_rejected")
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
@@ -200,19 +155,6 @@ def test_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None
     page.goto(f"{address}/assets/rejected_documents?view=checks&checkDetail=none_rejected")
     page.get_by_text(f"{BAD}.txt").first.wait_for()
     page.screenshot(path=SCREENSHOTS / "rejected.png")
-
-
-def test_stale_assets_are_distinguished_from_current_ones(house: House, address: str) -> None:
-    log, board = house.home.dagster / "ui.log", dg.AssetKey("leaderboard")
-    eventually(lambda: freshness_of(house.home, LATE) == FreshnessState.FAIL, "lateness", log)
-    eventually(lambda: freshness_of(house.home, board) == FreshnessState.PASS, "freshness", log)
-
-
-def test_stale_asset_page_states_it(page: Any, address: str) -> None:
-    page.goto(f"{address}/assets/{'/'.join(LATE.path)}")
-    page.get_by_text("Last materialized").first.wait_for()
-    page.get_by_text("Failed", exact=True).first.wait_for()
-    page.screenshot(path=SCREENSHOTS / "late.png")
 
 
 def test_asset_graph_shows_the_groups(page: Any, address: str) -> None:
@@ -241,63 +183,70 @@ def test_asset_page_shows_meaning_schema_and_plot(
     page.screenshot(path=SCREENSHOTS / f"{asset}-plot.png")
 
 
-def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
-    assert not is_materialized_by_hand(house.home, "leaderboard")
-    page.goto(f"{address}/assets/leaderboard")
-    page.get_by_role("button", name="Materialize").first.click()
-    # graph auto-encoders are not requested here, and the UI warns of a missing parent
-    page.get_by_role("dialog").get_by_text("gae / scores").wait_for()
-    page.get_by_role("button", name="Confirm", exact=True).click()
-    page.get_by_role("button", name="All", exact=True).first.click()
-    launch = page.get_by_role("button", name="Launch").last
-    launch.click()
-    eventually(
-        lambda: is_materialized_by_hand(house.home, "leaderboard"),
-        "a leaderboard made by the UI",
-        house.home.dagster / "ui.log",
-    )
-
-
-LAUNCH = """mutation($params: ExecutionParams!) {
-    launchRun(executionParams: $params) { ... on LaunchRunSuccess { run { runId } } }
-}"""
-
-
-def launched(address: str, asset: str, partition: str) -> str:
-    """Launch a run of an asset through the UI's GraphQL; return its id."""
-    params = {
-        "selector": {
-            "repositoryLocationName": "gsum",
-            "repositoryName": "__repository__",
-            "jobName": "__ASSET_JOB",
-            "assetSelection": [{"path": asset.split("/")}],
-        },
-        "executionMetadata": {"tags": [{"key": "dagster/partition", "value": partition}]},
-        "mode": "default",
-    }
-    content = json.dumps({"query": LAUNCH, "variables": {"params": params}}).encode()
+def asked(address: str, query: str, **variables: Any) -> dict:
+    """Return what the UI's GraphQL answers."""
+    content = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"{address}/graphql", content, headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)["data"]["launchRun"]["run"]["runId"]
+        return json.load(answer)["data"]
 
 
-def test_page_of_a_failed_run_begins_with_the_sentence(
+STALE = """query($key: [AssetKeyInput!], $of: String) {
+    assetNodes(assetKeys: $key) {
+        staleStatus(partition: $of)
+        staleCauses(partition: $of) { reason }
+    }
+}"""
+LAST = """{ runsOrError(limit: 1) { ... on Runs {
+    results { runId status jobName repositoryOrigin { repositoryLocationName } }
+} } }"""
+
+
+def test_nothing_is_stale_after_a_run(address: str) -> None:
+    for asset in ("documents", "chunk_embeddings", "retrieval/summaries", "retrieval/scores"):
+        found = asked(address, STALE, key=[{"path": asset.split("/")}], of=CORPUS)
+        assert found["assetNodes"] == [{"staleStatus": "FRESH", "staleCauses": []}], asset
+
+
+def last_run(address: str) -> dict:
+    (run,) = asked(address, LAST)["runsOrError"]["results"]
+    return run
+
+
+def test_corpus_is_indexed_from_the_page_of_the_job(house: House, page: Any, address: str) -> None:
+    before = last_run(address)["runId"]
+    page.goto(f"{address}/locations/gsum/jobs/index")
+    page.get_by_role("button", name="Materialize all").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Select a partition or create one").click()
+    page.screenshot(path=SCREENSHOTS / "partitions.png")
+    page.get_by_text(CORPUS, exact=True).locator("visible=true").last.click()
+    page.keyboard.press("Escape")
+    dialog.get_by_role("button", name="Launch").last.click()
+    log = house.home.dagster / "ui.log"
+    eventually(lambda: last_run(address)["runId"] != before, "a run", log)
+
+
+def test_failed_run_of_the_command_line_names_the_reason_and_is_executed_again(
     house: House, page: Any, address: str
 ) -> None:
-    run_id = launched(address, "graphrag/entities", CORPUS)  # whose extractions were never made
-
-    def has_ended() -> bool:
-        with house.instance() as instance:
-            run = instance.get_run_by_id(run_id)
-        return run is not None and run.is_finished
-
-    eventually(has_ended, "the end of the run", house.home.dagster / "ui.log")
-    page.goto(f"{address}/runs/{run_id}")
+    with house.instance() as instance:
+        runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
+        run = next(run for run in runs if "gsum/command" in run.tags)
+    page.goto(f"{address}/runs/{run.run_id}")
     page.get_by_text("View full message").first.click()
     shown = page.get_by_role("dialog").inner_text()
     page.screenshot(path=SCREENSHOTS / "failed-run.png")
-    sentence = f"graphrag.entity_mentions of '{CORPUS}' were never made"
+    sentence = "unknown key 'wrong'"
     assert sentence in shown
     assert shown.index(sentence) < shown.index('File "')
-    assert "Error occurred while" not in shown
+    page.goto(f"{address}/runs/{run.run_id}")
+    page.get_by_role("button", name="Re-execute").first.click()
+
+    def is_repeated() -> bool:
+        with house.instance() as instance:
+            return any(r.parent_run_id == run.run_id for r in instance.get_runs(limit=5))
+
+    eventually(is_repeated, "the run once more", house.home.dagster / "ui.log")
+    assert last_run(address)["repositoryOrigin"] == {"repositoryLocationName": "gsum"}
