@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from gsum_assets.definitions import METHODS
+from gsum_assets.registry.families import METHODS
 from gsum_assets.gae import methods as gae_methods
 from gsum_assets.gae import settings as gae_settings
 from gsum_assets.gor import methods as gor_methods

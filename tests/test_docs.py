@@ -14,10 +14,9 @@ import pytest
 from gsum_assets.cli.main import main
 from gsum_assets.corpus.folder import READ_TYPES
 from gsum_assets.corpus.importers import BENCHMARKS
-from gsum_assets.registry.families import METHODS, defs
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES, views
+from gsum_assets.registry.families import FAMILIES, METHODS, defs, views
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.serve.access import read_tokens
 from gsum_resources.settings.schema import Settings

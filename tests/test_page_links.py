@@ -2,8 +2,8 @@
 
 import dagster as dg
 import pytest
-
 from gsum_assets.dagster_assets.project import of_project
+
 from gsum_resources.settings.schema import DagsterSettings
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from gsum_assets.cli.terminal import Console
+from gsum_assets.registry.declared import STEPS
 from gsum_resources.messages import progress
 from gsum_resources.messages.progress import reporter
 from gsum_resources.messages.progress_lines import Stage, duration
@@ -60,8 +61,9 @@ def test_piped_output_gets_plain_lines_periodically(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     with Console(every_s=0.2) as console:
-        console.start(["chunks"], [])
-        console.step("chunks", 2, 7)
+        console.begins([step for step in STEPS if step.group == "corpus"][:6])
+        console.step("documents")
+        console.step("chunks")
         time.sleep(0.5)
         report = reporter("answers", print)
         counting = threading.Thread(target=report, args=(3, 9))  # as models do

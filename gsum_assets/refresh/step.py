@@ -53,15 +53,23 @@ class Refreshed:
     usage: Usage = field(default_factory=Usage)
 
     def raise_failed(self) -> None:
-        """Raise `MethodsFailedError` if a method failed; a single one's own error if none did."""
-        if not self.failed:
+        """Raise `MethodsFailedError` if a method failed, but the error of a server that is away.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If the server of a model is away: the step may try again later.
+        """
+        errors = list(self.failed.values())
+        if not errors:
             return
-        if len(self.failed) == len(self.needed) or not self.needed:
-            raise next(iter(self.failed.values()))
+        away = [error for error in errors if isinstance(error, ModelUnavailableError)]
+        if away or len(errors) == len(self.needed):
+            raise (away or errors)[0]
         reasons = "; ".join(f"{method}: {error}" for method, error in self.failed.items())
         raise MethodsFailedError(
             f"{self.declared.name}: {reasons} (the other methods are written)"
-        ) from next(iter(self.failed.values()))
+        ) from errors[0]
 
 
 def refresh_step(
@@ -82,21 +90,20 @@ def refresh_step(
     methods : the methods that the corpus keeps up to date.
     is_presented : whether plots and other metadata are made for the pages of the tables.
 
-    Raises
-    ------
-    ModelUnavailableError
-        If a model's server is away.
     """
     staleness = Staleness(workspace, corpus, frozenset(methods))
     needed = staleness.files(declared)
     done = Refreshed(declared, needed)
     stale = needed if run.force else staleness.stale(declared, run.retrain)
+    without = [file for file in needed if staleness.lacks_inputs(declared, file)]
+    if len(without) < len(needed):  # others can be computed
+        for file in (file for file in stale if file in without):
+            run.warn(f"{declared.name}: {file.method} is left out: what it depends on is missing")
+        stale = [file for file in stale if file not in without]
     for files in _blocks(stale, workspace.home.settings().automation.buckets_per_run):
         reader = StepReader(workspace, declared, files, staleness.buckets, run, done.usage)
         try:
             result = _computed(reader)
-        except ModelUnavailableError:
-            raise
         except Exception as error:
             if declared.level != RESULT or len(needed) == 1:
                 raise

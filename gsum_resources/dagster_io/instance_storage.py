@@ -10,7 +10,6 @@ from typing import Any
 import dagster as dg
 import sqlalchemy as sa
 
-
 _ROWS_AT_ONCE = 1000
 _TEXT_TYPES = (sa.String, sa.LargeBinary, sa.JSON)
 Connect = Callable[[], AbstractContextManager[sa.Connection]]

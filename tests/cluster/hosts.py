@@ -15,6 +15,7 @@ import dagster as dg
 import psutil
 import pytest
 
+from gsum_resources.dagster_io.instance import workspace_file
 from tests.cluster.servers import postgres_on
 from tests.conftest import CORPUS, House
 from tests.pipeline.served_homes import MARKED_KEY, chats
@@ -85,7 +86,7 @@ def daemon_on(house: House, log: Path) -> Iterator[subprocess.Popen[str]]:
     """Run a daemon, whose session ends with the context; return once it can start runs."""
     with log.open("a") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dagster._daemon", "run", "-m", "gsum_assets.definitions"],
+            [sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace_file())],
             cwd=ROOT,
             env={
                 **os.environ,

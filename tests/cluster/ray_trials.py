@@ -23,11 +23,10 @@ import dagster as dg
 import numpy as np
 import pytest
 
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import refresh
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
 from gsum_resources.embedding import memoized
 from gsum_resources.embedding.embedder import LocalEmbedder

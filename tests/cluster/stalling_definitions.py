@@ -2,8 +2,8 @@
 
 import time
 
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import pipeline_for
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from tests.cluster.ray_trials import STEP

@@ -103,7 +103,7 @@ def test_corpus_in_the_object_store_gives_the_same_tables(
     assert not (tmp_path / "corpora").exists()
 
     served.clear()
-    assert not remote.run().results  # nothing is due
+    assert not remote.run().steps  # nothing is due
     assert served["LIST"] <= 10
     assert not served["PUT"] + served["PART"]
 

@@ -7,10 +7,10 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from gsum_assets.automation.sensors import find_changes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.automation.sensors import find_changes
 from gsum_assets.corpus.load import Document, bucket_of, load, scan
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, DocumentSettings

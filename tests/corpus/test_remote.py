@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from gsum_assets.automation.sensors import find_changes
+
 from gsum_assets.corpus.buckets import size_of
 from gsum_assets.corpus.edit import write_k
 from gsum_assets.corpus.find import corpora_in, find_corpus

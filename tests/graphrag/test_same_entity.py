@@ -83,9 +83,7 @@ def test_no_and_lost_replies_leave_two_entities() -> None:
     assert not judge.failures
     rows, _, judge = judged(lambda request: None)
     assert not merged(rows)
-    assert judge.failures == [
-        "1 of 1 pairs of names are not compared (first: the server is tired)"
-    ]
+    assert judge.failures == ["1 of 1 pairs of names are not compared (first: the server is tired)"]
 
 
 def test_another_document_asks_no_pair_again() -> None:

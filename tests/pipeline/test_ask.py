@@ -44,7 +44,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: Any) -> Answer:
-    return ask(house.pipeline(), CORPUS, question, method, **scope)
+    return ask(house.workspace, CORPUS, question, method, **scope)
 
 
 def files(house: House) -> dict[str, tuple[int, int]]:
@@ -129,7 +129,7 @@ def test_errors_name_object_and_remedy(indexed: House, wrong: dict, fragments: l
     before = files(indexed)
     with pytest.raises(CorpusError) as error:
         ask(
-            indexed.pipeline(),
+            indexed.workspace,
             **{"corpus": CORPUS, "question": QUESTION, "method": "dense", **wrong},
         )
     for fragment in fragments:
@@ -164,7 +164,7 @@ def test_document_is_named_by_its_title(indexed: House) -> None:
 
 
 def test_language_model_completes_a_follow_up(indexed: House) -> None:
-    conversation = Conversation(indexed.pipeline(), [CORPUS], "bm25")
+    conversation = Conversation(indexed.workspace, [CORPUS], "bm25")
     first = conversation.ask("What about cedar?")
     assert (first.question, first.understood) == ("What about cedar?", "")
     second = conversation.ask("and why?")
@@ -175,7 +175,7 @@ def test_language_model_completes_a_follow_up(indexed: House) -> None:
 def test_second_question_reads_no_table_again(
     indexed: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = indexed.pipeline()
+    workspace = indexed.workspace
     ask(workspace, CORPUS, QUESTION, "dense")
     read = []
     of_store = ParquetStore.read
@@ -191,7 +191,7 @@ def test_second_question_reads_no_table_again(
 
 
 def test_rewritten_table_is_read_again(indexed: House) -> None:
-    workspace, table = indexed.pipeline(), TABLES["documents"]
+    workspace, table = indexed.workspace, TABLES["documents"]
     partition = Partition(CORPUS, "00")
     rows, _ = workspace.store.read(table, [partition])
     kept = workspace.kept_rows(table, [partition])

@@ -54,7 +54,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.mark.parametrize("method", ["bm25", "dense", "hybrid", "full_context"])
 def test_both_corpora_are_read(two: House, method: str) -> None:
-    answer = ask_several(two.pipeline(), [CORPUS, OTHER], "What met the boat?", method)
+    answer = ask_several(two.workspace, [CORPUS, OTHER], "What met the boat?", method)
     assert {row["corpus"] for row in answer.passages} == {CORPUS, OTHER}
     assert {row["document_id"] for row in answer.passages} <= {"ash", "birch", "cedar"}
     assert [row["rank"] for row in answer.passages] == list(range(1, len(answer.passages) + 1))
@@ -91,4 +91,4 @@ def test_command_prints_the_corpus_of_each_passage(
 
 def test_method_of_one_corpus_is_refused(two: House, tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"'gae' answers .* one corpus.*use one of: .*dense"):
-        ask_several(two.pipeline(), [CORPUS, OTHER], "What?", "gae")
+        ask_several(two.workspace, [CORPUS, OTHER], "What?", "gae")

@@ -3,21 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import dagster as dg
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.automation.attempts import Attempts
 from gsum_assets.cli.main import main
-from gsum_assets.definitions import pipeline_for
-from gsum_resources.dagster_io.instance import open_instance
-from gsum_resources.state.leases import Leases
 from tests.conftest import House
 from tests.pipeline.served_homes import MARKED_KEY, chats, house_with_questions, served_by
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
-TEXTS = dg.AssetKey("query_embeddings")
 
 
 @pytest.fixture
@@ -47,24 +41,13 @@ def gsum(command: str, house: House, *options: str) -> str:
     return " ".join(said.output.split())
 
 
-def waits(house: House) -> bool:
-    """Whether a daemon leaves the embeddings of the questions alone."""
-    pipeline = pipeline_for(house.home)
-    leases, repeatable = Leases(pipeline.store), pipeline.models.budget.repeatable
-    with open_instance(house.home) as instance:
-        definition = pipeline.definitions.resolve_asset_graph().get(TEXTS).partitions_def
-        return bool(Attempts(instance, leases, repeatable).given_up(TEXTS, definition))
-
-
 def test_what_exceeds_the_budget_waits_for_a_higher_one(house: House, server) -> None:
     set_budget(house, server, calls=8)
     said = gsum("run", house)
     assert "over budget: corpus 'tales' needs up to 12 calls" in said
     assert "[budget] of gsum.toml) until" in said
     assert server.lines("/embeddings") == chats(server) == []
-    assert waits(house)
     set_budget(house, server, calls=1000)
-    assert not waits(house)
     assert "over budget" not in gsum("run", house)
     assert len(chats(server)) == 12
 

@@ -13,9 +13,8 @@ import duckdb
 import pytest
 import sqlalchemy as sa
 
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import refresh
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.state.database import CALLS, state_of
 from gsum_resources.store.catalogue import define_views
 from tests.conftest import CORPUS, House
@@ -54,10 +53,12 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
     ):
         served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
+        settings = house.folder / "corpus.toml"
+        kept = settings.read_text()
+        settings.write_text(f"methods = []\n{kept}")
         with house.instance() as instance:
-            assert refresh(
-                pipeline_for(house.home, presented=False), instance, CORPUS, []
-            ).is_complete
+            assert refresh(pipeline_for(house.home, presented=False), instance, CORPUS).is_complete
+        settings.write_text(kept)
         assert chats(server) == []
     return house
 

@@ -136,6 +136,6 @@ def test_every_file_is_a_document_and_what_is_unclear_is_said(house: House) -> N
 @pytest.mark.parametrize("name", FILES)
 def test_source_of_an_answer_names_where_it_stands(house: House, name: str) -> None:
     _, word, location = FILES[name]
-    found = ask(house.pipeline(), CORPUS, f"What did the {word} meet?", "bm25")
+    found = ask(house.workspace, CORPUS, f"What did the {word} meet?", "bm25")
     [source] = [source for source in found.sources if word in source.text]
     assert str(source).startswith(location)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import Pipeline, pipeline_for, refresh
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import JudgeSettings, LlmSettings, Settings
 from tests.checks.indexed import evaluations
@@ -98,7 +98,7 @@ def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
     assert checks["judgements:verdicts_parsed"]
     assert not checks["judgements:no_position_bias"]
     n_before = len(server.lines("/chat/completions"))
-    assert run(house, server).n_partitions == 0
+    assert run(house, server).steps == []
     house.write_document("log", LOG + "\n\n")
     assert not run(house, server).errors
     assert len(server.lines("/chat/completions")) == n_before

@@ -7,14 +7,13 @@ import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.answering.workspace import open_workspace
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
-from tests.checks.indexed import evaluations
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords
 from tests.pipeline.homes import furnish, house_at, requests_by_asset
@@ -37,20 +36,14 @@ def put(house: House, name: str, text: str, for_all: bool = False) -> None:
     file.write_text(text)
 
 
-def assets_of(report: RunReport) -> set[str]:
-    return {asset for one in report.results for asset in one.assets}
-
-
 @pytest.mark.slow
 def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
-    assert house.run(METHODS).results
-    with house.instance() as instance:
-        assert evaluations(instance) == []  # of checks; nothing but tables is written
-    assert not house.home.catalogue.exists()
+    assert house.run(METHODS).is_complete
+    assert not house.home.catalogue.exists()  # nothing but tables is written
     before = requests_by_asset(house)
 
     put(house, "jerr/gist.md", "Say it in {max_words} words.")
-    assert assets_of(house.run()) == {"jerr/pages"}
+    assert set(house.run().written) == {"jerr/pages"}
     after = requests_by_asset(house)
     assert after["jerr/pages"] > before["jerr/pages"]
     assert {asset for asset in after if after[asset] > before[asset]} == {"jerr/pages"}
@@ -58,7 +51,7 @@ def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     tables = ("summaries", "answer_sources")
     answers = {f"{family}/{table}" for family in ("retrieval", "jerr") for table in tables}
     put(house, "answers/answer.md", "Answer in {max_words} words.", for_all=True)
-    assert assets_of(house.run()) == answers
+    assert set(house.run().written) == answers
 
     put(house, "answers/answer.md", "Answer in {max_word} words.")
     with pytest.raises(CorpusError, match=r"answer.md: unknown placeholder \{max_word\}"):
@@ -66,7 +59,7 @@ def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     assert not house.run().is_complete
 
     put(house, "answers/answer.md", "Answer in {max_words} words.")  # as in the home
-    assert not assets_of(house.run()) - answers
+    assert not set(house.run().written) - answers
     n_before = requests_by_asset(house)["ask"]
     ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
     put(house, "answers/answer.md", "Answer briefly in {max_words} words.")
@@ -95,15 +88,13 @@ def run_with(house: House, **overrides: FirstWords) -> RunReport:
 
 @pytest.mark.slow
 def test_answer_model_rewrites_only_answers(house: House) -> None:
-    assert run_with(house).results
-    assert not run_with(
-        house, reports=FirstWords("writer"), extraction=FirstWords("reader")
-    ).results
-    results = run_with(house, answers=FirstWords("speaker")).results
-    assets = {asset for one in results for asset in one.assets}
+    assert run_with(house).is_complete
+    others = {"reports": FirstWords("writer"), "extraction": FirstWords("reader")}
+    assert not run_with(house, **others).steps
+    assets = set(run_with(house, answers=FirstWords("speaker")).written)
     assert {"retrieval/summaries", "retrieval/scores"} <= assets
     assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
     assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}
     calls = read_appended(house.store, TABLES["llm_calls"], "tales").to_pylist()
     assert {row["model"] for row in calls} == {"first-words", "speaker"}
-    assert not run_with(house, answers=FirstWords("speaker")).results
+    assert not run_with(house, answers=FirstWords("speaker")).steps

@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.planning.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
-from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
 from tests.models import LetterHashes
-from tests.pipeline.homes import copy_of, house_at, write_lines
+from tests.pipeline.homes import copy_of, due, house_at, write_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 _JUDGED = ["dense", "gor", "lightpal", "gae", "graphrag-c0", "jerr", "evidence"]
@@ -105,12 +102,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def due(house: House) -> set[str]:
-    with house.instance() as instance:
-        snapshot = house.pipeline().new_snapshot(instance)
-        return {key.to_user_string() for key in snapshot.due(CORPUS)}
-
-
 def n_calls(house: House) -> int:
     return read_appended(house.store, TABLES["llm_calls"], CORPUS).num_rows
 
@@ -119,26 +110,20 @@ def test_second_run_of_all_methods_writes_nothing(written: House) -> None:
     judged = written.table("judgements")
     assert set(judged["method"].to_pylist()) == set(_JUDGED)
     assert "generated" in written.table("queries")["split"].to_pylist()
-    assert due(written) == set()
+    assert due(written) == []
     before = n_calls(written)
-    assert written.run().n_partitions == 0
+    assert written.run().steps == []
     assert n_calls(written) == before
 
 
 def test_invalid_verdict_is_paid_once_by_each_run(written: House, tmp_path: Path) -> None:
     with copy_of(written, tmp_path) as house:
-        house.judge, planned = Judge("unsure"), Judge("unsure")
-        overrides = {"language_model": house.model, "judge_model": planned}
-        overrides |= {"embedding_model": house.embedder, "passage_scorer": house.scorer}
-        models = Models(Settings(), house.store, TABLES["llm_calls"], overrides)  # type: ignore[arg-type]
-        assert plan(house.home, CORPUS, models=models).total().n == len(planned.requests)
+        house.judge = Judge("unsure")
         report = house.run()
         # one line for the step that writes both `judgements` and `win_rates`
         assert [gap.split(":")[0] for gap in report.gaps] == ["judgements"]
         first = [str(request) for request in house.judge.requests]
         assert len(set(first)) == len(first) > 0
-        assert {str(request) for request in planned.requests} == set(first)
-        assert due(house) == set()
         invalid = [str(request) for request in house.judge.requests if is_refused(request)]
         assert 0 < len(invalid) < len(first)
         house.judge.requests.clear()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
+from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_assets.reproduce import preset as presets
 from gsum_resources.settings.schema import Settings
 
