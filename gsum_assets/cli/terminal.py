@@ -279,7 +279,7 @@ def print_tables(names: Iterable[tuple[str, str]]) -> None:
         grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
     for macro in sorted((v for v in views() if isinstance(v, Macro)), key=lambda v: v.name):
         call = f"{macro.name}({', '.join(macro.arguments)})"
-        grid.add_row("macro", call, rows[macro.name])
+        grid.add_row("macro", macro.name, f"{call}: {rows[macro.name]}")
     _screen().print(grid)
 
 

@@ -121,6 +121,7 @@ def refresh(
         If something is stale and a model is unavailable: a key is missing or refused, or a server
         does not answer; or if runs have to be started by a daemon, and none is alive.
     """
+    METHODS.wanted(pipeline.home.corpora, corpus)  # raises before anything is written
     events = events or NoEvents()
     lines = [
         move_requests(pipeline.workspace, corpus),

@@ -54,11 +54,9 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
         served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
         settings = house.folder / "corpus.toml"
-        kept = settings.read_text()
-        settings.write_text(f"methods = []\n{kept}")
+        settings.write_text(f"methods = []\n{settings.read_text()}")
         with house.instance() as instance:
             assert refresh(pipeline_for(house.home, presented=False), instance, CORPUS).is_complete
-        settings.write_text(kept)
         assert chats(server) == []
     return house
 
