@@ -13,9 +13,6 @@ from gsum_assets.registry.declared import INDEX, Declared
 from gsum_resources.dagster_io.failure import explained
 from gsum_resources.settings.schema import DagsterSettings
 
-_AGAIN = dg.RetryPolicy(max_retries=3, delay=120, backoff=dg.Backoff.EXPONENTIAL)
-"""After 2, 4 and 8 minutes a step tries again whose model's server was away, and no other."""
-
 
 def asset_of(
     declared: Declared, settings: DagsterSettings, defined: Collection[dg.AssetKey]
@@ -49,12 +46,12 @@ def asset_of(
         partitions_def=corpora,
         pool=step.pool,
         required_resource_keys={GSUM},
-        retry_policy=_AGAIN if {*MODELS} & {*declared.reads} else None,
     )
     def refresh(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         home: HomeOfRun = context.resources.gsum
-        may_wait = command_of(context.run) is None  # a person at a terminal tries again
-        with explained(may_wait):
+        # a person at a terminal tries again
+        attempt = context.retry_number if command_of(context.run) is None else None
+        with explained(attempt):
             done = home.refresh(declared, context)
             results = [
                 of_result(home.workspace, context, done, name)._replace(
@@ -63,7 +60,7 @@ def asset_of(
                 for name in step.writes
             ]
         yield from results
-        with explained(may_wait):
+        with explained(attempt):
             done.raise_failed()
 
     return refresh

@@ -16,26 +16,33 @@ ERROR = "error"
 """Key of the metadata of a `Failure`: name of the class of the error."""
 
 
+_PAUSES_S = (120.0, 240.0, 480.0)
+"""Before a step tries again whose model's server was away."""
+
+
 @contextmanager
-def explained(may_wait: bool = False) -> Iterator[None]:
+def explained(attempt: int | None = None) -> Iterator[None]:
     """Raise errors as `dg.Failure`, those of gsum without a chain of causes.
 
     Their messages name object, value and remedy. Dagster would show them below the stacks of its
-    own errors. The stack is in the run's log, at the level debug. Other errors keep their stack;
-    Dagster would try them again, too. Also a decorator, but not of generators.
+    own errors. The stack is in the run's log, at the level debug. Other errors keep their stack.
+    Also a decorator, but not of generators.
 
     Parameters
     ----------
-    may_wait : whether a step may try again later whose model's server was away.
+    attempt : number of earlier attempts of a step that tries again where a model's server is away;
+        None: it fails. A `RetryPolicy` of Dagster would try again what was canceled, too.
     """
     try:
         yield
     except Exception as error:
         name = type(error).__name__
         if not type(error).__module__.startswith("gsum"):
-            raise dg.Failure(f"{name}: {error}", allow_retries=False) from error
+            raise dg.Failure(f"{name}: {error}") from error
         dg.get_dagster_logger().debug("".join(traceback.format_exception(error)))
+        failure = dg.Failure(str(error), metadata={ERROR: name})
         # a model may answer later; all else fails again until somebody acts
-        may_pass = may_wait and isinstance(error, ModelUnavailableError)
-        failure = dg.Failure(str(error), metadata={ERROR: name}, allow_retries=may_pass)
+        is_away = isinstance(error, ModelUnavailableError)
+        if is_away and attempt is not None and attempt < len(_PAUSES_S):
+            raise dg.RetryRequested(len(_PAUSES_S), _PAUSES_S[attempt]) from failure
         raise failure from None

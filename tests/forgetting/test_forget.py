@@ -163,7 +163,7 @@ def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
         require_networks(workspace, CORPUS, ["bm25"])
     with pytest.raises(CorpusError, match="unknown method 'evidense'"):
         require_networks(workspace, CORPUS, ["evidense"])
-    for methods in (["evidence-finetuned"], ["evidence"], ["all"]):
+    for methods in (["evidence-finetuned"], ["all"]):
         assert require_networks(workspace, CORPUS, methods) == ["evidence-finetuned"]
 
 
@@ -210,11 +210,9 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     before = contents(indexed)
     for original in (kept, records):
         code, said = checked(original)
-        assert (code, said) == (
-            0,
-            f"searched for its {forgotten_sentences(kept)} own sentences: none is left under the "
-            "home",
-        )
+        n = forgotten_sentences(kept)
+        result = f"searched for its {n} own sentences: none is left under the home"
+        assert (code, said.endswith(result)) == (0, True)
     left = indexed.home.root / "warehouse" / "notes.txt"
     left.write_text(f"> {TEXT.splitlines()[0]}")
     code, said = checked(kept)
