@@ -41,6 +41,7 @@ from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.paths import folders_in
+from gsum_resources.state.database import lost_connection
 from gsum_resources.state.locks import locked
 from gsum_resources.store.appended import unite_appended
 from gsum_resources.store.parquet_store import ParquetStore
@@ -132,7 +133,15 @@ def refresh(
         events.says(f"{corpus}: {line}")
     work = _Refresh(pipeline, instance, corpus, events, tuple(retrain), check_models)
     with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():
-        report = work.refresh()
+        try:
+            report = work.refresh()
+        except Exception as error:
+            if reason := lost_connection(error):
+                raise RefreshError(
+                    f"a database does not answer: {reason}; start the server, and repeat the "
+                    "command: it continues"
+                ) from error
+            raise
     if report.steps:  # otherwise nothing was appended
         unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
         if not pipeline.store.is_local and pipeline.is_presented:

@@ -10,10 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -26,24 +25,20 @@ import pytest
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
 from gsum_resources.embedding import memoized
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import Engine, engine_of
-from gsum_resources.models.by_work import Models
-from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
+from gsum_resources.settings.schema import EngineSettings, ScorerSettings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.cluster.hosts import PATIENCE_S, eventually
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
-from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.stalling_run import stalled
 from tests.scoring.tiny_models import write_model
 
@@ -193,34 +188,6 @@ def no_room(_: Path) -> dict[str, Any]:
         }
 
 
-def killed_node(folder: Path) -> dict[str, Any]:
-    """Run a pipeline whose second node is killed while texts are embedded."""
-    memoized._BATCH = BATCH
-    log = folder / "embedded.log"
-    with ray_nodes() as cluster:
-        node = next(iter(cluster.worker_nodes))
-
-        def kill() -> None:
-            await_two_processes(log)
-            cluster.remove_node(node, allow_graceful=False)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        settings = Settings(engine=EngineSettings(kind="ray", address=cluster.address))
-        home = Home.from_environment()
-        overrides: Any = {
-            "embedding_model": SlowEmbedder(log),
-            "language_model": LoggingModel(folder / "asked.log"),
-        }
-        models = Models(settings, home.open_store(), TABLES["llm_calls"], overrides)
-        house = House(home)
-        with house.instance() as instance:
-            pipeline = pipeline_for(home, models, presented=False)
-            report = refresh(pipeline, instance, CORPUS, ["dense", "lightpal"])
-        killer.join()
-    return {"errors": report.errors}
-
-
 def launched(folder: Path) -> dict[str, Any]:
     """Let a daemon run a corpus as Ray jobs, and kill the node of the run that stalls."""
     from ray.job_submission import JobSubmissionClient
@@ -294,44 +261,6 @@ def daemon(home: Home) -> Iterator[subprocess.Popen[str]]:
 # --- what blocks run ------------------------------------------------------------------------------
 
 
-class SlowEmbedder(HashEmbedder):
-    """Logs each text with the process that embeds it, then waits for a second process."""
-
-    def __init__(self, log: Path) -> None:
-        super().__init__()
-        self._log = log
-
-    def unloaded(self, _: int | None) -> "SlowEmbedder":
-        """Return an equal embedder."""
-        return SlowEmbedder(self._log)
-
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        with self._log.open("a") as file:
-            file.writelines(f"{os.getpid()} {text!r}\n" for text in texts)
-        await_two_processes(self._log)
-        time.sleep(0.5)  # the node of one of them is killed meanwhile
-        return super().embed(texts)
-
-
-def await_two_processes(log: Path) -> None:
-    """Wait until two processes have logged."""
-    while not log.exists() or len({x.split()[0] for x in log.read_text().splitlines()}) < 2:
-        time.sleep(0.02)
-
-
-class LoggingModel(FirstWords):
-    """Logs each request."""
-
-    def __init__(self, log: Path) -> None:
-        super().__init__()
-        self._log = log
-
-    def _one(self, request: Request) -> Reply:
-        with self._log.open("a") as file:
-            file.write(f"{request.question!r} {request.passages!r}\n")
-        return super()._one(request)
-
-
 def _slow_pid() -> Callable[[int], int]:
     def pid(_: int) -> int:
         time.sleep(0.1)
@@ -367,7 +296,7 @@ def _message(engine: Engine, make: Callable[[], Any], step: str) -> str:
     return "no error"
 
 
-TRIALS = {trial.__name__: trial for trial in (equal, lost_actor, no_room, killed_node, launched)}
+TRIALS = {trial.__name__: trial for trial in (equal, lost_actor, no_room, launched)}
 
 
 def main(name: str, folder: Path) -> None:

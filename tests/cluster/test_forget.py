@@ -72,12 +72,3 @@ def test_no_sentence_is_left_in_database_and_object_store(house: House, database
     assert not [*done.leftovers, *done.unsearched]
     after = everything(house, database)
     assert not [sentence for sentence in sentences if sentence in after]
-
-
-def test_a_storage_that_cannot_be_searched_is_named(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gsum_resources.dagster_io.instance_storage._connect", lambda _: None)
-    with house.instance() as instance:
-        done = forget(house.pipeline(), instance, CORPUS, document_in(3))
-    assert "PostgresEventLogStorage" in done.unsearched

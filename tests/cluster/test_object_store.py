@@ -1,9 +1,5 @@
 """What an object store costs in requests and memory, and corpora that are in one."""
 
-import os
-import subprocess
-import sys
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,40 +18,6 @@ from tests.pipeline.homes import contents, furnish, house_at
 
 pytest.importorskip("s3fs", reason="make test-cluster installs it")
 METHODS = ["bm25", "dense"]
-N_VECTORS, DIMENSION = 320_000, 384  # 470 MiB
-WRITE_AND_READ = f"""
-    import resource, sys
-    import numpy as np, pyarrow as pa
-    from gsum_assets.pipeline.tables import TABLES
-    from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
-
-    def peak():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-    def forget_peak():
-        with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")
-
-    def high():
-        lines = open("/proc/self/status").read().splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
-
-    store, table = ParquetStore(sys.argv[1]), TABLES["chunk_embeddings"]
-    store.write(table, Partition("small", "00"), table.empty(), Provenance("", "1"))
-    store.read(table, [Partition("small", "00")])
-    before = high()
-    if sys.argv[2] == "write":
-        values = np.arange({N_VECTORS} * {DIMENSION}, dtype=np.float32)
-        vectors = pa.FixedSizeListArray.from_arrays(pa.array(values), {DIMENSION})
-        ids = [f"c{{i}}" for i in range({N_VECTORS})]
-        columns = {{"chunk_id": ids, "document_id": ["d"] * len(ids), "embedding": vectors}}
-        rows = pa.table({{n: columns[n] for n in table.schema.names}})
-        del ids, columns, vectors, values
-        store.write(table, Partition("large", "00"), rows, Provenance("", "1"))
-    else:
-        rows, _ = store.read(table, [Partition("large", "00")])
-    print((high() - before) / rows.nbytes, len(rows))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -163,19 +125,3 @@ def stop_half_way(store: ParquetStore, path: str, block: bytes) -> None:
         for _ in range(2):
             file.write(block)
         raise RuntimeError("stopped")
-
-
-def test_a_large_table_is_not_copied_in_memory(bucket: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(WRITE_AND_READ))
-    shares = {}
-    for what in ("write", "read"):
-        command = [sys.executable, str(script), f"{bucket}/large", what]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert not done.returncode, done.stderr
-        share, n_rows = done.stdout.split()
-        assert int(n_rows) == N_VECTORS
-        shares[what] = float(share)
-    assert shares["write"] < 1.3, shares
-    assert shares["read"] < 1.6, shares

@@ -16,10 +16,9 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
 from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.store.content_hash import content_hash
-from tests.cluster.ray_trials import BATCH, NOT_STARTED
+from tests.cluster.ray_trials import NOT_STARTED
 from tests.cluster.servers import postgres_server
-from tests.conftest import House
-from tests.pipeline.homes import contents, house_at
+from tests.pipeline.homes import house_at
 from tests.pipeline.test_kill import furnish, logged
 
 pytest.importorskip("ray", reason="make test-cluster installs it")
@@ -87,20 +86,6 @@ def test_missing_resources_are_named(tmp_path: Path) -> None:
     assert "second step: other runs use the Ray cluster; waits for their end" in found["stderr"]
 
 
-def test_run_survives_a_killed_node(tmp_path: Path) -> None:
-    with house_at(tmp_path / "alone") as alone:
-        furnish(alone)
-        assert alone.run(METHODS).errors == []
-        expected = contents(alone)
-    with house_at(tmp_path / "ray") as house:
-        furnish(house)
-        found = trial("killed_node", house.home.root)
-        assert found["errors"] == []
-        assert "is computed again" in found["stderr"]
-        assert contents(house) == expected
-        assert_no_work_is_repeated(house)
-
-
 def test_the_shipped_configuration_makes_runs_ray_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,11 +122,3 @@ def test_runs_are_ray_jobs_that_survive_their_node(tmp_path: Path) -> None:
             both = [rows.sort_by(keys).combine_chunks() for rows in (house.table(name), table)]
             assert len({content_hash(rows, TABLES[name].measured) for rows in both}) == 1, name
         assert set(Counter(logged(house, "asked.log")).values()) == {1}
-
-
-def assert_no_work_is_repeated(house: House) -> None:
-    """No request twice; no text twice but those of the killed process's last block."""
-    assert set(Counter(logged(house, "asked.log")).values()) == {1}
-    embedded = [line.partition(" ") for line in logged(house, "embedded.log")]
-    times = Counter(text for _, _, text in embedded)
-    assert sum(n - 1 for n in times.values()) == BATCH
