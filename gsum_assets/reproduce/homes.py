@@ -108,10 +108,11 @@ def write(parts: Sequence[Part], preset: Preset, source: Path, home: Home) -> Im
     benchmark = BENCHMARKS[preset.benchmark]
     contents = sampled(read_benchmark(preset.benchmark, source), preset.sample)
     settings = merged(tomllib.loads(benchmark.settings), preset.corpus)
-    benchmark = replace(benchmark, title=preset.title, settings=tomlkit.dumps(settings))
     report = None
     for part in parts:
-        report = write_corpus(benchmark, contents, part.home.corpora / part.corpus)
+        own = tomlkit.dumps({"methods": [*part.rows], **settings})
+        named = replace(benchmark, title=preset.title, settings=own)
+        report = write_corpus(named, contents, part.home.corpora / part.corpus)
         _write_models(part, preset, home)
     if report is None:
         raise CorpusError(f"{preset.title}: no method is left to run; name others")

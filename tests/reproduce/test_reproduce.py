@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gsum_assets import definitions
 from gsum_assets.cli.main import main
 from gsum_assets.reproduce import preset as presets
+from gsum_assets.runner import run as runner
 from gsum_resources.settings.home import Home
-from tests.conftest import keep_no_step_logs
+from tests.conftest import keep_no_step_logs, tables_only
 from tests.evaluation.judges.scripted_judges import verdict
-from tests.fast_runs import without_records
 from tests.reproduce.official import WRITE
 from tests.servers.replies import text_for, value_for, wanted_schema
 from tests.servers.scripted import ScriptedServer, scripted_server
@@ -76,9 +75,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         root = home / "reproduce" / name
         keep_no_step_logs(Home(root, str(root / "warehouse")))
         monkeypatch.setenv("DAGSTER_HOME", "")  # as it was before the line above
-    tables_only = partial(definitions.pipeline_for, presented=False)  # no plots
-    monkeypatch.setattr(definitions, "pipeline_for", tables_only)
-    with without_records():
+    monkeypatch.setattr(runner, "pipeline_for", partial(runner.pipeline_for, presented=False))
+    with tables_only():
         yield home
 
 
