@@ -14,9 +14,10 @@ import pytest
 from gsum_assets.cli.main import main
 from gsum_assets.corpus.folder import READ_TYPES
 from gsum_assets.corpus.importers import BENCHMARKS
+from gsum_assets.definitions import defs
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES, METHODS, defs, views
+from gsum_assets.registry.families import FAMILIES, METHODS, views
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.serve.access import read_tokens
 from gsum_resources.settings.schema import Settings
@@ -113,7 +114,7 @@ def test_every_type_of_file_that_is_read_is_named() -> None:
 
 def test_every_job_sensor_and_schedule_is_named() -> None:
     automation = TEXT[ROOT / "docs" / "running.md"].split("\n## Automation\n")[1].split("\n## ")[0]
-    named = set(re.findall(r"`(\w+_\w+)`", automation))
+    named = set(re.findall(r"^\| `(\w+)` \|", automation, re.MULTILINE))
     jobs = {job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")}
     running = {one.name for one in (*(defs.sensors or ()), *(defs.schedules or ()))}
     assert named == jobs | running

@@ -1,23 +1,17 @@
 """Links from the assets in Dagster's UI to the page of `gsum serve`."""
 
-import dagster as dg
 import pytest
-from gsum_assets.dagster_assets.project import of_project
 
+from gsum_assets.dagster_assets.metadata import of_asset
+from gsum_assets.registry.declared import STEPS
 from gsum_resources.settings.schema import DagsterSettings
 
 
 def link_of(group: str, settings: DagsterSettings) -> object:
     """Return the value of the link in the metadata of an asset of a group; None: no link."""
-
-    @dg.asset(group_name=group, metadata={"kept": 1})
-    def table() -> None: ...
-
-    (asset,) = of_project([table], settings)
-    assert isinstance(asset, dg.AssetsDefinition)
-    (spec,) = asset.specs
-    assert spec.metadata["kept"] == 1
-    link = spec.metadata.get("gsum/page")
+    declared = next(declared for declared in STEPS if declared.group == group)
+    table = declared.table(declared.step.table)
+    link = of_asset(declared, table, settings)["metadata"].get("gsum/page")
     return link and link.value
 
 

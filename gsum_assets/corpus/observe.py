@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets
-from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES
+from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES, stamp_of
 from gsum_assets.corpus.listing import open_regular
 from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
@@ -40,13 +41,34 @@ def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[
         If the corpus cannot be read.
     """
     folder = corpora / corpus
+    digest = stamp_of(folder).digest  # before it is read, so that a later change is noticed
     versions: dict[Table, dict[Partition, str]] = {}
     for table, file, rows in found(folder, corpus, Buckets(store).fix(corpus, folder)):
         versions.setdefault(table, {})[file] = _keep(store, table, file, rows)
     counts = store.counts(list(versions), corpus)
+    store.replace_file(_observed(store, corpus), digest.encode())
     return {
         table.name: (version_of(files), counts[table.name]) for table, files in versions.items()
     }
+
+
+def has_changed(store: ParquetStore, corpora: Path, corpus: str) -> bool:
+    """Return whether names, sizes or times of the files differ from when they were last read."""
+    try:
+        digest = store.fs.cat_file(_observed(store, corpus)).decode()
+    except FileNotFoundError:
+        return True
+    return digest != stamp_of(corpora / corpus).digest
+
+
+def forget_observation(store: ParquetStore, corpus: str) -> None:
+    """Remove what is noted of the files of a deleted corpus."""
+    with suppress(FileNotFoundError):
+        store.fs.rm_file(_observed(store, corpus))
+
+
+def _observed(store: ParquetStore, corpus: str) -> str:
+    return f"{store.root}/_observed/{corpus}"
 
 
 def found(folder: Path, corpus: str, n_buckets: int) -> Iterator[tuple[Table, Partition, pa.Table]]:

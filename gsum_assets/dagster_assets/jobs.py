@@ -9,13 +9,12 @@ import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.folder import is_removed
-from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.dagster_assets.partitions import CORPORA, GSUM, corpora
 from gsum_assets.dagster_assets.record import drop_old_runs, fail_dead_runs, report_warehouse
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB, HomeOfRun
-from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.refresh.forget import forget_corpus, forget_deleted
-from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.refresh.staleness import needs_run, staleness_of
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
 from gsum_resources.dagster_io.failure import explained
@@ -41,16 +40,12 @@ def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared])
     CorpusError
         If the corpus cannot be read.
     """
-    root = workspace.home.corpora
-    methods = frozenset(METHODS.wanted(root, corpus))
-    staleness = Staleness(workspace, corpus, methods)
-    has_questions = staleness.has_questions or may_have_questions(
-        root / corpus, load_settings(root / corpus)
-    )
+    staleness = staleness_of(workspace, corpus)
     return [
         declared
         for declared in defined
-        if declared.is_needed(methods) and (has_questions or not declared.for_questions)
+        if declared.is_needed(staleness.methods)
+        and (staleness.expects_questions or not declared.for_questions)
     ]
 
 
@@ -215,7 +210,8 @@ def _index_requests(
     context: dg.ScheduleEvaluationContext,
 ) -> Iterator[dg.RunRequest]:
     for corpus in filter(is_chosen, _readable(workspace, context)):
-        yield index_request(workspace, corpus, defined)
+        if needs_run(workspace, corpus):
+            yield index_request(workspace, corpus, defined)
 
 
 def _training_requests(

@@ -11,14 +11,17 @@ import dagster as dg
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
+from gsum_assets.corpus.observe import has_changed
 from gsum_assets.dagster_assets.jobs import FORGET, UPKEEP, index_request
 from gsum_assets.dagster_assets.partitions import CORPORA, corpora
 from gsum_assets.dagster_assets.record import dead_runs
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.refresh.staleness import needs_run
 from gsum_assets.registry.declared import Declared
 from gsum_resources.settings.paths import folders_in
 
+_COMPARED = 20  # corpora of which one tick looks whether a run of somebody else was complete
 _AGAIN_S = 600.0  # until upkeep is requested again for a run that it did not end
 
 
@@ -98,6 +101,7 @@ def _changed(
 ) -> Iterator[dg.RunRequest]:
     """Yield a run for each corpus whose files differ from what was seen, by names and times."""
     root = workspace.home.corpora
+    n_compared = 0
     for corpus in folders_in(root):
         stamp = stamp_of(root / corpus)
         digest, n = seen.digests.get(corpus, ("", 0))
@@ -108,6 +112,13 @@ def _changed(
             continue
         try:
             Buckets(workspace.store).needed(corpus, root / corpus)
+            if not has_changed(workspace.store, root, corpus):  # another run has seen it
+                n_compared += 1
+                if n_compared > _COMPARED:
+                    continue
+                if not needs_run(workspace, corpus):
+                    seen.digests[corpus] = stamp.digest, n
+                    continue
             yield index_request(workspace, corpus, defined, f"{corpus}-{stamp.digest}-{n + 1}")
         except CorpusError as error:
             notes.append(f"{corpus}: {error}")

@@ -151,7 +151,9 @@ class Estimate:
             n, n_texts = float(len(chosen)), 1
             if cost.lengths:
                 lengths = self._lengths(cost)
-                n, n_texts = sum(math.ceil(size / length) for length in lengths), len(lengths)
+                # 0: each passage alone
+                n = sum(math.ceil(size / length) if length else len(chosen) for length in lengths)
+                n_texts = len(lengths)
             elif cost.unit == "document":
                 n /= len(passages)
             amounts.append(Amount(n * factor, size * n_texts * factor))

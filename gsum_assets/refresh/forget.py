@@ -5,19 +5,20 @@ documents that were only renamed are about to be requested again, and their repl
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.buckets import Buckets
+from gsum_assets.corpus.observe import forget_observation
 from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.changes import forget_changes
-from gsum_assets.refresh.staleness import Staleness
+from gsum_assets.refresh.staleness import staleness_of
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS
-from gsum_assets.registry.families import METHODS
 from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.settings.paths import folders_in
 from gsum_resources.state.database import state_of
@@ -62,6 +63,7 @@ def forget_corpus(workspace: Workspace, corpus: str) -> None:
         if table.name not in LEDGERS and store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)
     forget_arrays(store, corpus)
+    forget_observation(store, corpus)
     Buckets(store).forget(corpus)
     complete_catalogue(workspace)
 
@@ -117,12 +119,9 @@ def _is_too_early(workspace: Workspace, corpora: set[str]) -> bool:
     if any(locked_by(workspace.store, corpus) for corpus in corpora):
         return True
     for corpus in corpora & set(folders_in(workspace.home.corpora)):
-        try:
-            methods = METHODS.wanted(workspace.home.corpora, corpus)
-        except CorpusError:
-            continue
-        if Staleness(workspace, corpus, frozenset(methods)).due():
-            return True
+        with suppress(CorpusError):
+            if staleness_of(workspace, corpus).due():
+                return True
     return False
 
 

@@ -10,10 +10,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from gsum_assets.answering.workspace import Workspace
+from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.corpus import observe
 from gsum_assets.corpus.buckets import Buckets
+from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
-from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import ORDERED, Declared, work_of
 from gsum_assets.registry.families import METHODS
@@ -74,6 +76,12 @@ class Staleness:
         """Whether the table of questions has a row; it is written before what needs it."""
         footers = self.lineage.provenances("queries", self.corpus).values()
         return any(footer.rows for footer in footers)
+
+    @cached_property
+    def expects_questions(self) -> bool:
+        """Whether there are questions, or a run will find or generate some."""
+        folder = self.workspace.home.corpora / self.corpus
+        return self.has_questions or may_have_questions(folder, load_settings(folder))
 
     def files(self, declared: Declared) -> list[Partition]:
         """Return the partitions that the corpus needs of a step's tables, in order.
@@ -148,10 +156,40 @@ class Staleness:
         for declared in ORDERED:
             if not declared.is_needed(self.methods):
                 continue
+            if declared.for_questions and not self.expects_questions:
+                continue
             if changed.intersection(declared.read_assets) or self.stale(declared, retrain):
                 changed.update(declared.assets)
                 due.append(declared)
         return due
+
+
+def staleness_of(workspace: Workspace, corpus: str) -> Staleness:
+    """Return what is stale now, of the methods that a corpus keeps up to date.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
+    """
+    methods = METHODS.wanted(workspace.home.corpora, corpus)
+    return Staleness(workspace, corpus, frozenset(methods))
+
+
+def needs_run(workspace: Workspace, corpus: str) -> bool:
+    """Return whether a run would do something: the folder has changed, or something is stale.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read.
+    """
+    home = workspace.home
+    if home.settings() != workspace.models.settings:  # they have changed since it was opened
+        workspace = open_workspace(home, store=workspace.store)
+    if observe.has_changed(workspace.store, home.corpora, corpus):
+        return True
+    return bool(staleness_of(workspace, corpus).due())
 
 
 def possible(

@@ -15,7 +15,6 @@ from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.edit import keep_methods
 from gsum_assets.corpus.folder import is_removed
-from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
 from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, GSUM, command_of
 from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_process
@@ -23,13 +22,12 @@ from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.missing import MissingCorpora
-from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
 from gsum_assets.refresh.methods import with_methods
 from gsum_assets.refresh.requests import move_requests
-from gsum_assets.refresh.staleness import Staleness, possible
+from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
@@ -206,7 +204,7 @@ class _Refresh:
         export_calls(self.pipeline.store, TABLES["llm_calls"])
         Deletions(self.pipeline.store).observe(self.corpus)
         observe.sources(self.pipeline.store, self.pipeline.home.corpora, self.corpus)
-        due = self._due(self.retrain)
+        due = self._staleness().due(self.retrain)
         if due and self.check_models:
             try:
                 self.pipeline.models.check()
@@ -214,23 +212,16 @@ class _Refresh:
                 raise RefreshError(str(error)) from error
         if due:
             execute(due, report, self.retrain)
+        if report.failed:
+            staleness = self._staleness()
             partly = [step.name for step in report.steps if step.error and step.written]
-            current = self._staleness().current_results() if report.failed else ()
-            left = possible(self._due(), report.failed, partly, current) if report.failed else []
-            if left:
+            current = staleness.current_results()
+            if left := possible(staleness.due(), report.failed, partly, current):
                 execute(left, report)
         self._note_left(report, due)
 
-    def _due(self, retrain: Sequence[str] = ()) -> list[Declared]:
-        folder = self.pipeline.home.corpora / self.corpus
-        staleness = self._staleness()
-        has_questions = staleness.has_questions or may_have_questions(folder, load_settings(folder))
-        due = staleness.due(retrain)
-        return [d for d in due if has_questions or not d.for_questions]
-
     def _staleness(self) -> Staleness:
-        methods = METHODS.wanted(self.pipeline.home.corpora, self.corpus)
-        return Staleness(self.workspace, self.corpus, frozenset(methods))
+        return staleness_of(self.workspace, self.corpus)
 
     def _executed(
         self,
@@ -312,7 +303,7 @@ class _Refresh:
                 )
         report.gaps, report.known_gaps = failed, filtered
         if due and (report.failed or report.stopped):
-            report.missing = [d.name for d in self._due() if d.name not in incomplete]
+            report.missing = [d.name for d in self._staleness().due() if d.name not in incomplete]
 
 
 def _config(retrain: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gsum_assets.automation.sensors import find_changes
 
 from gsum_assets.corpus.buckets import size_of
 from gsum_assets.corpus.edit import write_k
@@ -91,23 +90,16 @@ def test_missing_folder_is_named(root: Path) -> None:
 def test_changes_are_noticed_by_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fs = root.fs  # type: ignore[attr-defined] - of a URL
     monkeypatch.setattr(fs, "cat_file", lambda *_, **__: pytest.fail("a file was read"))
-    tales, later = root / "tales", time.time() + 60
-
-    def changes(known: frozenset[str], seen: dict[str, str]):
-        return find_changes(root, known, seen, lambda *_: None, later)
-
-    first = changes(frozenset(), {})
-    assert (first.new, first.changed, first.removed) == (["tales"], [], [])
-    known = frozenset({"tales"})
-    assert changes(known, first.seen).changed == []
+    tales = root / "tales"
+    first = stamp_of(tales)
+    assert stamp_of(tales) == first
     (tales / "a.txt").write_bytes(b"A boat met a clark.")  # of the same size
-    second = changes(known, first.seen)
-    assert second.changed == ["tales"]
+    second = stamp_of(tales)
+    assert second.digest != first.digest
     (tales / "deep" / "b.md").unlink()
-    assert changes(known, second.seen).changed == ["tales"]
+    assert stamp_of(tales).digest != second.digest
     assert not stamp_of(tales).is_quiet(time.time())
     fs.rm(tales.path, recursive=True)  # type: ignore[attr-defined] - of a URL
-    assert changes(known, second.seen).removed == ["tales"]
     assert is_removed(tales)
 
 
