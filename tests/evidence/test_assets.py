@@ -7,7 +7,7 @@ import pytest
 from gsum_assets.answering.ask import ask
 from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.conftest import CORPUS, House, document_in, text_of
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
     contents,
@@ -84,7 +84,7 @@ def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPath
         (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
         report = house.run()
         assert report.is_complete, report.errors
-        buckets = [name for name in materialized_by(report) if "evidence/sentences" in name]
+        buckets = [name for name in report.written if "evidence/sentences" in name]
         assert len(buckets) == 3  # of the documents that changed
         with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
             assert fresh.run(METHODS).is_complete
@@ -98,7 +98,7 @@ def test_a_budget_changes_the_contexts_alone(
     with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
         file = house.folder / "corpus.toml"
         file.write_text(file.read_text() + "[evidence.contexts]\nmax_tokens = 20\n")
-        names = materialized_by(house.run(["evidence"]))
+        names = house.run(["evidence"]).written
         assert "evidence/contexts[evidence]" in names
         assert not [name for name in names if "rankings" in name or "sentences" in name]
 

@@ -14,7 +14,7 @@ from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.conftest import CORPUS, House, document_in, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 
 METHODS = ["evidence", "evidence-finetuned"]
@@ -133,7 +133,7 @@ def test_new_documents_and_marks_do_not_retrain(indexed: House, tmp_path: Path) 
         queries.write_text(queries.read_text().replace('"start": 0,', '"start": 1,'))
         report = house.run()
         assert report.is_complete, report.errors
-        names = materialized_by(report)
+        names = report.written
         assert "evidence/rankings[evidence-finetuned]" in names
         assert not [name for name in names if name.startswith("evidence/model")]
         assert model(house) == model(indexed)
@@ -149,7 +149,7 @@ def test_training_is_equal_on_request_and_after_settings_change(
         assert model(house)["weights"] == weights
         file = house.folder / "corpus.toml"
         file.write_text(file.read_text() + "seed = 1\n")
-        assert "evidence/model[evidence-finetuned]" in materialized_by(house.run())
+        assert "evidence/model[evidence-finetuned]" in house.run().written
         assert model(house)["weights"] != weights
 
 
@@ -171,7 +171,7 @@ def test_without_marks_the_packaged_weights_rank(unmarked: House) -> None:
     assert (row["data"], row["n_questions"], row["learnt_from"]) == ("packaged", 0, [])
     tuned, packaged = (probabilities(unmarked, name) for name in METHODS)
     assert tuned == packaged
-    assert materialized_by(unmarked.run()) == []
+    assert unmarked.run().written == []
 
 
 def test_the_first_simulated_questions_train_and_later_ones_do_not(
@@ -179,12 +179,12 @@ def test_the_first_simulated_questions_train_and_later_ones_do_not(
 ) -> None:
     with copy_of(unmarked, tmp_path) as house:
         simulate(house, DOCUMENTS[:4])
-        assert "evidence/model[evidence-finetuned]" in materialized_by(house.run())
+        assert "evidence/model[evidence-finetuned]" in house.run().written
         row = model(house)
         assert row["data"] in ("simulated", "packaged")  # which, held-out precision decides
         assert house.table("evidence.training_log").num_rows == 31
         simulate(house, DOCUMENTS)
-        assert not [name for name in materialized_by(house.run()) if "evidence/model" in name]
+        assert not [name for name in house.run().written if "evidence/model" in name]
         assert model(house) == row
         file = house.folder / "corpus.toml"
         file.write_text(file.read_text().replace("simulated = true\n", ""))

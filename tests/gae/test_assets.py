@@ -9,7 +9,7 @@ import pytest
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
-from tests.conftest import House, document_in, materialized_by, text_of
+from tests.conftest import House, document_in, text_of
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
@@ -150,7 +150,7 @@ def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> 
     file.write_text(f"{file.read_text()} A ferry left.")
     report = house.run(METHODS)
     assert report.is_complete
-    trained = {name for name in materialized_by(report) if name.startswith("gae/embeddings")}
+    trained = {name for name in report.written if name.startswith("gae/embeddings")}
     assert trained == {"gae/embeddings[gae-published]"}
 
 
@@ -158,7 +158,7 @@ def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> 
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
-    assets = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
+    assets = {name.split("[")[0] for name in changeable.run(METHODS).written}
     assert "gae/refined_contexts" in assets
     assert not assets & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}
 

@@ -17,9 +17,8 @@ from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.conftest import CORPUS, House, document_in, text_of
 from tests.models import FirstWords, HashEmbedder
-from tests.pipeline.daemon import start
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
@@ -110,22 +109,6 @@ def weights(house: House, method: str) -> bytes:
     return row["weights"]
 
 
-def test_unrequested_gor_assets_are_not_missing(house: House) -> None:
-    pipeline = house.pipeline()
-    with house.instance() as instance:
-        # results are due once there is a question
-        for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
-            pipeline.requests.add(CORPUS, [method])
-            snapshot = pipeline.new_snapshot(instance)
-            missed = {
-                key.path[0]
-                for key, node in snapshot.nodes.items()
-                for partition in node.partitions(CORPUS)
-                if len(key.path) > 1 and snapshot.is_missing(key, partition)
-            }
-            assert missed == families
-
-
 def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     nodes = indexed.table("gor.record_nodes")
     kinds = {d: [n["kind"] for n in in_document(nodes, d)] for d in (LONG, ONE_CHUNK)}
@@ -159,7 +142,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
         house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete
-        materialized = materialized_by(report)
+        materialized = report.written
         assert materialized.count("gor/node_embeddings[gor]") == 1
         assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(materialized)
         for name in ("gor.model", "gor.training_log"):
@@ -183,7 +166,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
         }
         whole = ask(house.pipeline(), CORPUS, "Summarize the document.", "gor", MUTE)
         assert whole.text == "Thank you. Goodbye."
-        assert house.run().results == []
+        assert house.run().steps == []
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -192,7 +175,7 @@ def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> Non
         house.embedder = HashEmbedder("hash-16", 16)
         report = house.run()
         assert report.is_complete
-        assert materialized_by(report).count("gor/model[gor]") == 1
+        assert report.written.count("gor/model[gor]") == 1
         checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
         assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
         lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}
@@ -224,9 +207,9 @@ def test_killed_training_resumes_from_its_last_epoch(survivor: Survivor, tmp_pat
     # the seconds that they took, too: those of another training would differ
     assert [{name: row[name] for name in saved[0]} for row in log[: len(saved)]] == saved
     assert training_states(house) == []
-    with copy_of(house, tmp_path) as undisturbed, undisturbed.instance() as instance:
-        wanted = ("gor/model", Partition(CORPUS, method="gor-gcn"))
-        assert start(undisturbed.pipeline(), instance, wanted).success
+    with copy_of(house, tmp_path) as undisturbed:
+        undisturbed.store.delete(TABLES["gor.model"], Partition(CORPUS, method="gor-gcn"))
+        assert undisturbed.run().is_complete
         again = of_method(undisturbed.table("gor.training_log"), "gor-gcn")
         assert [row["loss"] for row in again] == [row["loss"] for row in log]
         assert [row["seconds"] for row in again] != [row["seconds"] for row in log]

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.corpus.importers import import_benchmark
-from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by
+from tests.conftest import CORPUS, House, document_in
 from tests.evaluation.judges.scripted_judges import judging
 from tests.fast_runs import without_records
 from tests.graphrag.test_given_communities import PACKAGE_INDEX
@@ -183,7 +183,7 @@ def by_community(house: House) -> dict[str, dict]:
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
-    materialized = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
+    materialized = {name.split("[")[0] for name in changeable.run(METHODS).written}
     assert {"graphrag/communities", "graphrag/community_reports"} <= materialized
     assert not materialized & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
@@ -196,7 +196,7 @@ def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     pq.write_table(pa.table(named), graph / "entities.parquet")
     pq.write_table(pa.table(ends), graph / "relationships.parquet")
     counts = requests_by_asset(house)
-    materialized = {name.split("[")[0] for name in materialized_by(house.run(METHODS))}
+    materialized = {name.split("[")[0] for name in house.run(METHODS).written}
     assert "graphrag/extractions" in materialized
     assert not materialized & {"chunks", "documents"}
     counts = requests_by_asset(house) - counts

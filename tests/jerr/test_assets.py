@@ -11,7 +11,8 @@ import pytest
 from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport, refresh
+from gsum_assets.runner.report import RunReport
+from gsum_assets.runner.run import refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
 from tests.conftest import (
@@ -19,7 +20,6 @@ from tests.conftest import (
     READ_TOGETHER,
     House,
     document_in,
-    materialized_by,
     tables_only,
 )
 from tests.evaluation.judges.scripted_judges import judging
@@ -178,7 +178,7 @@ def test_update_equals_rebuild_and_requests_only_changes(
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert materialized_by(materialize_only(changeable, METHODS, OWN)) == [
+    assert materialize_only(changeable, METHODS, OWN).written == [
         f"jerr/searches[{SEARCHED}]"
     ]
 
@@ -186,7 +186,7 @@ def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
 @pytest.mark.usefixtures("only_tables_here")
 def test_methods_share_the_index_and_a_missing_size_names_the_setting(changeable: House) -> None:
     report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
-    materialized = {name.split("[")[0] for name in materialized_by(report)}
+    materialized = {name.split("[")[0] for name in report.written}
     assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
     found = changeable.table("jerr.reread_contexts")["method"].to_pylist()
     assert set(found) == {*METHODS, *OTHERS}

@@ -14,7 +14,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.protocols.models import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.conftest import CORPUS, House, document_in, text_of
 from tests.lightpal.toys import ends_of, pairs_of
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
@@ -194,24 +194,24 @@ def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
 ) -> None:
     house, trust = changeable, "lightpal/walk_trust[]"
     house.write_document(DOCUMENTS[2], text_of("another", 6))
-    edited = materialized_by(house.run())
+    edited = house.run().written
     assert "lightpal/passage_edges[]" in edited
     assert trust not in edited
     for number in range(9):
         house.write_document(f"{NEW}-{number}", text_of(f"{NEW}-{number}", 5))
-    assert trust in materialized_by(house.run())
+    assert trust in house.run().written
     file = house.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 21"))
-    assert trust in materialized_by(house.run())
+    assert trust in house.run().written
     house.scorer = CountingScorer(mu=50.0)
-    assert trust in materialized_by(house.run())
+    assert trust in house.run().written
 
 
 @pytest.mark.usefixtures("only_tables_here")
 def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
-    materialized = materialized_by(house.run(WALK))
+    materialized = house.run(WALK).written
     assert "lightpal/context_scores[]" in materialized
     assert "lightpal/candidates[]" not in materialized
     assert house.scorer.pairs
@@ -221,7 +221,7 @@ def test_another_scorer_scores_again(changeable: House) -> None:
 def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
-    ranked = [name for name in materialized_by(changeable.run(WALK)) if "rankings" in name]
+    ranked = [name for name in changeable.run(WALK).written if "rankings" in name]
     assert ranked == ["lightpal/rankings[passage_walk]"]
 
 
