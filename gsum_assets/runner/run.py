@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import dagster as dg
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus import observe
@@ -29,7 +29,7 @@ from gsum_assets.refresh.methods import with_methods
 from gsum_assets.refresh.requests import move_requests
 from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
 from gsum_assets.refresh.step import complete_catalogue
-from gsum_assets.registry.declared import Declared
+from gsum_assets.registry.declared import STEPS, Declared
 from gsum_assets.registry.families import METHODS
 from gsum_assets.runner import daemon
 from gsum_assets.runner.report import Events, NoEvents, Reader, RefreshError, RunReport
@@ -270,11 +270,16 @@ class _Refresh:
             report.stopped = f"run {submitted} is {state}; see it in the Dagster UI"
 
     def _register(self) -> None:
-        """Add the corpus as a partition, and forget corpora whose folder is missing for long."""
+        """Add the corpus and the pools, and forget corpora whose folder is missing for long."""
         forget_missing(self.pipeline, self.instance)
         if not self.instance.has_dynamic_partition(CORPORA, self.corpus):
             with suppress(IntegrityError):  # another process has added it in this moment
                 self.instance.add_dynamic_partitions(CORPORA, [self.corpus])
+        storage = self.instance.event_log_storage
+        pools = {declared.step.pool for declared in STEPS if declared.step.pool}
+        for pool in pools - storage.get_concurrency_keys():
+            with suppress(DBAPIError):  # two processes at once: in PostgreSQL one of them fails
+                storage.initialize_concurrency_limit_to_default(pool)
 
     def _note_left(self, report: RunReport, due: Sequence[Declared]) -> None:
         """Note which rows are missing, and which steps are stale at the end."""
