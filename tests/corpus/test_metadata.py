@@ -167,11 +167,11 @@ def test_metadata_changes_a_row_of_documents_and_no_vector(house: House) -> None
     }
     n_embedded = house.embedder.n_embedded
     write(house, "mill", "minutes", "2025-06-07")  # touched
-    assert house.run(["bm25"]).results == []
+    assert house.run(["bm25"]).written == []
     write(house, "ferry", "report", "2025-06-07")
     report = house.run(["bm25"])
     assert report.errors == []
-    assets = {asset for one in report.results for asset in one.assets}
+    assets = set(report.written)
     assert {"documents", "chunks"} <= assets  # they read the row; the chunks are as before
     assert not assets & {"chunk_embeddings", "retrieval/rankings", "retrieval/summaries"}
     assert house.embedder.n_embedded == n_embedded

@@ -121,7 +121,7 @@ def test_marked_questions_train_a_network_that_ranks(indexed: House) -> None:
     assert tuned != packaged
     assert not [name for name in failing(indexed) if name.startswith("evidence")]
     answer = ask(
-        indexed.pipeline(), CORPUS, "Who met the boat?", "evidence-finetuned", explain=True
+        indexed.workspace, CORPUS, "Who met the boat?", "evidence-finetuned", explain=True
     )
     assert f"\n\npassages read: {len(answer.passages)} of " in answer.explanation
 

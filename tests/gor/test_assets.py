@@ -164,7 +164,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
             (ONE_CHUNK, True),
             (NEW, False),
         }
-        whole = ask(house.pipeline(), CORPUS, "Summarize the document.", "gor", MUTE)
+        whole = ask(house.workspace, CORPUS, "Summarize the document.", "gor", MUTE)
         assert whole.text == "Thank you. Goodbye."
         assert house.run().steps == []
 
@@ -232,7 +232,7 @@ def test_question_is_answered_within_its_scope(survivor: Survivor, method: str) 
     house, _ = survivor
     texts = {n["node_id"]: n["text"] for n in house.table("gor.record_nodes").to_pylist()}
     for scope, documents in ((None, {LONG, ONE_CHUNK}), (ONE_CHUNK, {ONE_CHUNK})):
-        found = ask(house.pipeline(), CORPUS, "Who met the boat?", method, scope)
+        found = ask(house.workspace, CORPUS, "Who met the boat?", method, scope)
         assert found.text
         assert {passage["document_id"] for passage in found.passages} == documents
         ranks = [passage["rank"] for passage in found.passages]

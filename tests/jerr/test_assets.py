@@ -192,7 +192,7 @@ def test_methods_share_the_index_and_a_missing_size_names_the_setting(changeable
     assert set(found) == {*METHODS, *OTHERS}
     assert any("add 4000 to `ablations` in corpus.toml" in error for error in report.errors)
     for method in OTHERS:
-        answer = ask(changeable.pipeline(), CORPUS, QUESTION, method, explain=True)
+        answer = ask(changeable.workspace, CORPUS, QUESTION, method, explain=True)
         assert answer.text
         assert answer.passages
         assert ("best path: " in answer.explanation) == (method == "jerr-search")
@@ -243,7 +243,7 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
 def test_question_is_answered_and_explained_from_the_stored_index(
     indexed: House, method: str, document_id: str | None
 ) -> None:
-    answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
+    answer = ask(indexed.workspace, CORPUS, QUESTION, method, document_id, explain=True)
     assert answer.text
     assert answer.passages
     explanation = answer.explanation

@@ -243,7 +243,7 @@ def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
 
 def test_question_before_the_first_graph_names_the_remedy(without_graph: House) -> None:
     with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
-        ask(without_graph.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
+        ask(without_graph.workspace, CORPUS, "Who met the boat?", "passage_walk")
 
 
 def test_wrong_setting_names_table_and_key(changeable: House) -> None:
