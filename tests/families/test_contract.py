@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.ask import ask
+from gsum_assets.registry.families import FAMILIES
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in
 from tests.families.small import DOCUMENTS, QUESTION, QUESTIONS, SMALL, home_of
@@ -19,7 +20,7 @@ NEW = document_in(6)
 Indexed = tuple[str, House]
 
 
-@pytest.fixture(scope="module", params=SMALL)
+@pytest.fixture(scope="module", params=[family.name for family in FAMILIES])
 def indexed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Indexed]:
