@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
@@ -96,7 +97,7 @@ def test_the_shipped_configuration_makes_runs_ray_jobs(
         monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://10.0.0.1:8265")
         shipped = files("gsum_resources").joinpath("dagster-ray.yaml").read_text()
         (prepare(house.home) / CONFIG_FILE).write_text(shipped)
-        with house.instance() as instance:
+        with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
             launcher = instance.run_launcher
             assert isinstance(launcher, RayRunLauncher)
             assert launcher.address == "http://10.0.0.1:8265"
