@@ -1,4 +1,4 @@
-"""Graph, clusters and every method as assets: materialized on request, and equal to a rebuild."""
+"""Graph, clusters and every method as assets: which of them train, reflect and ask again."""
 
 import json
 from collections.abc import Iterator
@@ -6,86 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.store.arrow import pc
-from tests.checks.indexed import failing
-from tests.conftest import House, document_in, text_of
+from tests.conftest import House, written_by
 from tests.evaluation.judges.scripted_judges import judging
-from tests.models import HashEmbedder
-from tests.pipeline.homes import (
-    WITHOUT_BERTSCORE,
-    contents,
-    copy_of,
-    emptied_copy_of,
-    house_at,
-    write_lines,
-)
+from tests.families.small import DOCUMENTS, SMALL, home_of
+from tests.pipeline.homes import copy_of
 from tests.servers.replies import wanted_schema
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 
-DOCUMENTS = [document_in(bucket) for bucket in range(6)]
-NEW = document_in(6)
-SETTINGS = f"""
-{WITHOUT_BERTSCORE}[chunking]
-max_tokens = 32
-overlap_tokens = 0
-[gae.training]
-epochs = 5
-dim = 8
-[gae.clusters]
-n_probes = 20
-[gae.contexts]
-k = 4
-"""
-METHODS = ["gae", "gae-no-rerank", "gae-published"]
+METHODS = SMALL["gae"].methods
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Six documents, a question about all of them and one about the first."""
-    with house_at(tmp_path_factory.mktemp("clusters")) as house:
-        house.model = ExtractiveModel(HashEmbedder())
-        for number, document_id in enumerate(DOCUMENTS):
-            house.write_document(document_id, text_of(document_id, 8 + number))
-        (house.folder / "corpus.toml").write_text(SETTINGS)
-        about = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
-        write_lines(
-            house.folder / "queries.jsonl",
-            [
-                {"query_id": query_id, "text": "Who met the Boat?"}
-                | {"document_id": document_id, "references": ["A clerk."]}
-                | {"relevant_document_ids": relevant}
-                for query_id, document_id, relevant in about
-            ],
-        )
-        assert house.run(METHODS).errors == []
+    with home_of("gae", tmp_path_factory.mktemp("clusters")) as house:
         yield house
 
 
 @pytest.fixture
 def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
-        house.model = ExtractiveModel(HashEmbedder())
         yield house
 
 
 def of_method(house: House, table: str, method: str) -> list[dict]:
     rows = house.table(table)
     return rows.filter(pc.equal(rows["method"], method)).to_pylist()
-
-
-def test_every_method_ranks_refines_and_answers(indexed: House) -> None:
-    for method in METHODS:
-        assert {r["query_id"] for r in of_method(indexed, "rankings", method)} == {"all", "first"}
-        refined = of_method(indexed, "gae.refined_contexts", method)
-        read = of_method(indexed, "contexts", method)
-        assert [(r["query_id"], r["node_id"]) for r in refined] == [
-            (r["query_id"], r["node_id"]) for r in read
-        ]
-        assert len(of_method(indexed, "summaries", method)) == 2
-    broken = {name for name in failing(indexed) if name.startswith("gae")}
-    assert broken <= {"gae/clusterings:not_degenerate"}  # texts of twelve words are much alike
 
 
 def test_only_the_published_form_trains_and_reflects(indexed: House) -> None:
@@ -131,39 +78,21 @@ def test_clusterings_have_a_weight_for_each_scope(indexed: House) -> None:
         assert all(row["weight"] == 1 for row in rows) or method == "gae"
 
 
-@pytest.mark.usefixtures("only_tables_here")
-def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempPathFactory) -> None:
-    house = changeable
-    house.write_document(NEW, text_of(NEW, 5))
-    house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
-    (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-    assert house.run(METHODS).is_complete
-    with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
-        assert fresh.run(METHODS).is_complete
-        assert contents(fresh) == contents(house)
-
-
-@pytest.mark.usefixtures("only_tables_here")
 def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> None:
     house = changeable
     file = house.folder / f"{DOCUMENTS[0]}.txt"
     file.write_text(f"{file.read_text()} A ferry left.")
-    report = house.run(METHODS)
-    assert report.is_complete
-    trained = {name for name in report.written if name.startswith("gae/embeddings")}
-    assert trained == {"gae/embeddings[gae-published]"}
+    assert written_by(house.run())["gae/embeddings"] == "methods gae-published (of 3)"
 
 
-@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
-    assets = {name.split("[")[0] for name in changeable.run(METHODS).written}
-    assert "gae/refined_contexts" in assets
-    assert not assets & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}
+    written = set(changeable.run().written)
+    assert "gae/refined_contexts" in written
+    assert not written & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}
 
 
-@pytest.mark.usefixtures("only_tables_here")
 def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path: Path) -> None:
     house, ill = changeable, [True]
 

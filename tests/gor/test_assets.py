@@ -9,37 +9,23 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.answering.ask import ask
-from gsum_assets.corpus.load import bucket_of
 from gsum_assets.gor.infer import load_encoder
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.store.parquet_store import Partition, Provenance
-from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, text_of
+from tests.families.small import SMALL
 from tests.models import FirstWords, HashEmbedder
-from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
+from tests.pipeline.homes import copy_of, due, house_at, write_lines
 from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
 pytestmark = pytest.mark.slow
 
 LONG, ONE_CHUNK = document_in(0), document_in(1)
 NEW, MUTE = document_in(5), document_in(5, 1)
-EPOCHS = STALLED_EPOCH + 1
-N_QUERIES = 3
-SETTINGS = f"""
-{WITHOUT_BERTSCORE}[chunking]
-max_tokens = 32
-overlap_tokens = 0
-[gor.simulation]
-n_queries = {N_QUERIES}
-k = 2
-[gor.ranking]
-layer = 1
-[gor.training]
-epochs = {EPOCHS}
-"""
+N_QUERIES = 3  # of a document
 BY_METHOD = (
     "gor.model",
     "gor.training_log",
@@ -51,7 +37,6 @@ BY_METHOD = (
     "scores",
 )
 Survivor = tuple[House, list[dict]]
-LEARNING = {"gor/training_log:loss_falls", "gor/source_ranks:training_helps"}
 
 
 class Asker(FirstWords):
@@ -72,7 +57,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         house.model = Asker()
         house.write_document(LONG, text_of(LONG, 10))
         house.write_document(ONE_CHUNK, text_of(ONE_CHUNK, 2))
-        (house.folder / "corpus.toml").write_text(SETTINGS)
+        (house.folder / "corpus.toml").write_text(SMALL["gor"].corpus_toml)
         questions = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
         write_lines(
             house.folder / "queries.jsonl",
@@ -121,14 +106,10 @@ def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     assert len(in_document(rankings, ONE_CHUNK)) == 2
     assert len(in_document(rankings, LONG)) == N_QUERIES * len(kinds[LONG])
     log = indexed.table("gor.training_log")
-    assert log["epoch"].to_pylist() == list(range(1, EPOCHS + 1))
+    assert log["epoch"].to_pylist() == list(range(1, STALLED_EPOCH + 2))
     assert np.isfinite(log["loss"].to_numpy()).all()
     embedded = indexed.table("gor.node_embeddings")
     assert set(embedded["node_id"].to_pylist()) == set(nodes["node_id"].to_pylist())
-    assert set(indexed.table("leaderboard")["method"].to_pylist()) == {"gor"}
-    answered = of_method(indexed.table("summaries"), "gor")
-    assert {row["query_id"] for row in answered} == {"all", "long", "short"}
-    assert failing(indexed) <= LEARNING  # of so few epochs nothing is promised
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -142,9 +123,8 @@ def test_later_documents_are_embedded_with_the_existing_model(
         house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete
-        materialized = report.written
-        assert materialized.count("gor/node_embeddings[gor]") == 1
-        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(materialized)
+        assert "gor/node_embeddings" in report.written
+        assert not {"gor/model", "gor/training_log"} & set(report.written)
         for name in ("gor.model", "gor.training_log"):
             assert versions(house, "gor")[name] == before[name]
         assert weights(house, "gor") == weights(indexed, "gor")
@@ -175,7 +155,7 @@ def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> Non
         house.embedder = HashEmbedder("hash-16", 16)
         report = house.run()
         assert report.is_complete
-        assert report.written.count("gor/model[gor]") == 1
+        assert "gor/model" in report.written
         checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
         assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
         lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}
@@ -203,7 +183,7 @@ def test_killed_training_resumes_from_its_last_epoch(survivor: Survivor, tmp_pat
     house, saved = survivor
     assert [epoch["epoch"] for epoch in saved] == list(range(1, STALLED_EPOCH))
     log = of_method(house.table("gor.training_log"), "gor-gcn")
-    assert [row["epoch"] for row in log] == list(range(1, EPOCHS + 1))
+    assert [row["epoch"] for row in log] == list(range(1, STALLED_EPOCH + 2))
     # the seconds that they took, too: those of another training would differ
     assert [{name: row[name] for name in saved[0]} for row in log[: len(saved)]] == saved
     assert training_states(house) == []
@@ -225,20 +205,6 @@ def test_later_request_leaves_other_assets_unchanged(indexed: House, survivor: S
     assert weights(house, "gor-gcn") != weights(house, "gor")
     methods = {"gor", "gor-gcn", "thought-retriever"}
     assert set(house.table("leaderboard")["method"].to_pylist()) == methods
-
-
-@pytest.mark.parametrize("method", ["gor", "gor-gcn", "thought-retriever"])
-def test_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
-    house, _ = survivor
-    texts = {n["node_id"]: n["text"] for n in house.table("gor.record_nodes").to_pylist()}
-    for scope, documents in ((None, {LONG, ONE_CHUNK}), (ONE_CHUNK, {ONE_CHUNK})):
-        found = ask(house.workspace, CORPUS, "Who met the boat?", method, scope)
-        assert found.text
-        assert {passage["document_id"] for passage in found.passages} == documents
-        ranks = [passage["rank"] for passage in found.passages]
-        assert ranks == list(range(1, len(ranks) + 1))
-        for passage in found.passages:
-            assert passage["text"] == texts[passage["node_id"]]
 
 
 def test_evidence_ranks_passages_and_leaves_the_method_unchanged(
@@ -264,25 +230,16 @@ def test_evidence_ranks_passages_and_leaves_the_method_unchanged(
 def test_settings_table_affects_only_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:
-    by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
-    materialized = {
-        "contexts": (by_method, "2"),
-        "gor.model": (by_method, "5"),
-        "gor.historical_responses": (by_bucket, "4"),
-    }
-    with copy_of(indexed, tmp_path) as house, house.instance() as instance:
+    with copy_of(indexed, tmp_path) as house:
         settings = house.folder / "corpus.toml"
-
-        def due(text: str) -> set[str]:
-            settings.write_text(SETTINGS + text)
-            lineage = house.pipeline().new_snapshot(instance).lineage
-            return {
-                name for name, current in materialized.items() if lineage.changes(name, *current)
-            }
-
-        assert due("") == set()
-        assert due("[gor.contexts]\nk = 3\n") == {"contexts"}
-        assert due("[gor.training.encoder]\nname = 'gcn'\n") == {"gor.model"}
+        kept = settings.read_text()
+        assert due(house) == []
+        for section, first in (
+            ("[gor.contexts]\nk = 3\n", "gor/contexts"),
+            ("[gor.training.encoder]\nname = 'gcn'\n", "gor/model"),
+        ):
+            settings.write_text(kept + section)
+            assert due(house)[0] == first
         settings.write_text("[gor]\nk = 3\n")
         with pytest.raises(CorpusError, match=r"unknown key 'k'.*; known: contexts"):
-            house.pipeline().section(CORPUS, "gor.training")
+            house.workspace.section(CORPUS, "gor.training")

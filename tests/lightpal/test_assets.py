@@ -1,9 +1,7 @@
 """Passage graphs as assets: materialized on request, and after a change only what it affects."""
 
 import re
-import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -11,36 +9,18 @@ import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
-from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, text_of
+from gsum_resources.store.parquet_store import Partition
+from tests.conftest import CORPUS, House, document_in, text_of, written_by
+from tests.families.small import DOCUMENTS, home_of
 from tests.lightpal.toys import ends_of, pairs_of
-from tests.pipeline.homes import (
-    WITHOUT_BERTSCORE,
-    contents,
-    copy_of,
-    emptied_copy_of,
-    house_at,
-    write_lines,
-)
+from tests.pipeline.homes import copy_of
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = [document_in(bucket) for bucket in range(6)]
 NEW = document_in(6)
-SETTINGS = f"""
-{WITHOUT_BERTSCORE}[chunking]
-max_tokens = 32
-overlap_tokens = 0
-[lightpal.graph]
-n_candidates = 4
-n_edges = 2
-[lightpal.walk]
-n_probes = 20
-"""
-METHODS = ["lightpal", "promptrank", "passage_walk"]
-WALK = ["passage_walk"]
 
 
 class CountingScorer(UnigramScorer):
@@ -68,42 +48,14 @@ class CountingScorer(UnigramScorer):
 
 
 @pytest.fixture(scope="module")
-def without_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Six documents, a question about all of them and one about the first; no method requested."""
-    with house_at(tmp_path_factory.mktemp("passages")) as house:
-        house.scorer = CountingScorer()
-        for number, document_id in enumerate(DOCUMENTS):
-            house.write_document(document_id, text_of(document_id, 4 + number))
-        (house.folder / "corpus.toml").write_text(SETTINGS)
-        questions = [("all", None), ("first", DOCUMENTS[0])]
-        write_lines(
-            house.folder / "queries.jsonl",
-            [
-                {"query_id": q, "text": "Who met the Boat?", "document_id": d, "references": ["A."]}
-                for q, d in questions
-            ],
-        )
-        assert house.run([]).is_complete
-        yield house
-
-
-@pytest.fixture(scope="module")
-def walked(without_graph: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with copy_of(without_graph, tmp_path_factory.mktemp("walked")) as house:
-        assert house.run(WALK).is_complete
-        yield house
-
-
-@pytest.fixture(scope="module")
-def indexed(walked: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with copy_of(walked, tmp_path_factory.mktemp("indexed")) as house:
-        assert house.run(METHODS).is_complete
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with home_of("lightpal", tmp_path_factory.mktemp("passages")) as house:
         yield house
 
 
 @pytest.fixture
-def changeable(walked: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with copy_of(walked, tmp_path_factory.mktemp("changed")) as house:
+def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
         house.scorer = CountingScorer()
         yield house
 
@@ -122,17 +74,6 @@ def scored_rows(house: House) -> set[tuple[str, ...]]:
 def scores_in(house: House) -> list[float | None]:
     tables = map(house.table, ("lightpal.candidates", "lightpal.context_scores"))
     return [pair["value"] for pair in pairs_of(*tables)]
-
-
-def test_every_method_ranks_every_question(indexed: House) -> None:
-    rows = indexed.table("rankings").to_pylist()
-    assert {(row["method"], row["query_id"]) for row in rows} == {
-        (method, query) for method in METHODS for query in ("all", "first")
-    }
-    own = {c["chunk_id"]: c["document_id"] for c in indexed.table("chunks").to_pylist()}
-    within = [r for r in rows if r["query_id"] == "first" and r["level"] == "node"]
-    assert {own[row["item_id"]] for row in within} == {DOCUMENTS[0]}
-    assert not [name for name in failing(indexed) if name.startswith("lightpal")]
 
 
 def test_views_have_a_row_for_each_pair_and_edge(indexed: House) -> None:
@@ -170,32 +111,13 @@ def test_new_document_scores_only_changed_lists(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("only_tables_here")
-def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with copy_of(indexed, tmp_path_factory.mktemp("updated")) as house:
-        house.scorer = CountingScorer()
-        known = scored_rows(house)
-        house.write_document(NEW, text_of(NEW, 5))
-        house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
-        (house.folder / f"{DOCUMENTS[1]}.txt").rename(house.folder / "renamed.txt")
-        (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-        assert house.run().is_complete
-        changed = scored_rows(house) - known
-        assert len(house.scorer.pairs) == sum(len(row) - 1 for row in changed)
-    with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
-        trust = Path("lightpal.walk_trust")  # not estimated again for a small change
-        shutil.copytree(house.home.warehouse / trust, fresh.home.warehouse / trust)
-        assert fresh.run(METHODS).is_complete
-        assert contents(fresh) == contents(house)
-
-
-@pytest.mark.usefixtures("only_tables_here")
 def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
     changeable: House,
 ) -> None:
-    house, trust = changeable, "lightpal/walk_trust[]"
+    house, trust = changeable, "lightpal/walk_trust"
     house.write_document(DOCUMENTS[2], text_of("another", 6))
     edited = house.run().written
-    assert "lightpal/passage_edges[]" in edited
+    assert "lightpal/passage_edges" in edited
     assert trust not in edited
     for number in range(9):
         house.write_document(f"{NEW}-{number}", text_of(f"{NEW}-{number}", 5))
@@ -211,9 +133,9 @@ def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
 def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
-    materialized = house.run(WALK).written
-    assert "lightpal/context_scores[]" in materialized
-    assert "lightpal/candidates[]" not in materialized
+    materialized = house.run().written
+    assert "lightpal/context_scores" in materialized
+    assert "lightpal/candidates" not in materialized
     assert house.scorer.pairs
 
 
@@ -221,32 +143,32 @@ def test_another_scorer_scores_again(changeable: House) -> None:
 def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
-    ranked = [name for name in changeable.run(WALK).written if "rankings" in name]
-    assert ranked == ["lightpal/rankings[passage_walk]"]
+    assert written_by(changeable.run())["lightpal/rankings"] == "methods passage_walk (of 3)"
 
 
 @pytest.mark.usefixtures("only_tables_here")
 def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])
-    report = house.run(WALK)
+    report = house.run()
     assert not report.errors
     assert not report.is_complete
     assert None in scores_in(house)
     house.scorer = CountingScorer(mu=60.0)
-    assert house.run(WALK).is_complete
+    assert house.run().is_complete
     assert None not in scores_in(house)
     mute = {context for context, _ in house.scorer.pairs}
     assert mute
     assert all(DOCUMENTS[3] in context for context in mute)
 
 
-def test_question_before_the_first_graph_names_the_remedy(without_graph: House) -> None:
-    with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
-        ask(without_graph.workspace, CORPUS, "Who met the boat?", "passage_walk")
-
-
 def test_wrong_setting_names_table_and_key(changeable: House) -> None:
     (changeable.folder / "corpus.toml").write_text("[lightpal.graph]\nn_edge = 5\n")
-    errors = "; ".join(changeable.run(WALK).errors)
+    errors = "; ".join(changeable.run().errors)
     assert re.search(r"\[lightpal\].*graph\.n_edge.*n_edges", errors)
+
+
+def test_question_without_a_graph_names_the_remedy(changeable: House) -> None:
+    changeable.store.delete(TABLES["lightpal.passage_edges"], Partition(CORPUS))
+    with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*gsum run"):
+        ask(changeable.workspace, CORPUS, "Who met the boat?", "passage_walk")
