@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.registry.declared import Declared
+from gsum_assets.registry.families import METHODS as ALL_METHODS
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.parquet_store import ParquetStore
@@ -284,9 +286,11 @@ def _index(methods: Sequence[str], is_hashed: bool) -> None:
     # these read the environment when imported
     from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
-    from gsum_assets.definitions import pipeline_for
-    from gsum_assets.runner.run import refresh
-    from gsum_resources.dagster_io.instance import open_instance
+    from gsum_assets.corpus import observe
+    from gsum_assets.refresh.inputs import Run
+    from gsum_assets.refresh.staleness import Staleness
+    from gsum_assets.refresh.step import refresh_step
+    from gsum_assets.runner.run import pipeline_for
     from gsum_resources.llm.extractive import ExtractiveModel
     from gsum_resources.models.by_work import Models
 
@@ -296,32 +300,31 @@ def _index(methods: Sequence[str], is_hashed: bool) -> None:
     store = ParquetStore(home.warehouse)
     given = hashed if is_hashed else {}
     models = Models(home.settings(), store, TABLES["llm_calls"], dict(given))
-    pipeline = pipeline_for(home, models)
-    keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
-    meter = StepMeter()
-    with open_instance(home) as instance, meter.watching(instance):
-        report = refresh(pipeline, instance, CORPUS, list(methods), only=keys)
-    if report.errors:
-        raise RuntimeError(report.errors[0])
-    rows = []
-    for written in report.results:
-        for asset in written.assets:
-            table = table_of(asset.split("/"))
-            footers = list(pipeline.store.footers(table, written.partitions).values())
-            n_rows = sum(footer.rows for footer in footers)
-            rows.append((asset, len(written.partitions), n_rows))
+    workspace = pipeline_for(home, models).workspace
+    kept = ALL_METHODS.wanted(home.corpora, CORPUS, methods)
+    rows, meter = [], StepMeter()
+    observe.sources(store, home.corpora, CORPUS)
+    with meter.sampling():
+        for declared in Staleness(workspace, CORPUS, frozenset(kept)).due():
+            if not _is_measured(declared):
+                continue
+            with meter.step(declared.name):
+                done = refresh_step(workspace, declared, CORPUS, kept, Run())
+            done.raise_failed()
+            for asset in declared.assets if done.written else ():
+                table = table_of(asset.split("/"))
+                footers = store.footers(table, done.written).values()
+                rows.append((asset, len(done.written), sum(footer.rows for footer in footers)))
     recorded = {"rows": rows, "steps": meter.report()}
     (home.root / _MADE).write_text(json.dumps(recorded))
 
 
-def _index_keys(keys: Iterable[Any]) -> set[Any]:
-    """Assets that are materialized before an answer, and their training questions."""
-    return {
-        key
-        for key in keys
-        if key.to_user_string() in _BEFORE
-        or (key.to_user_string() not in _AFTERWARDS and is_of_index(table_of(key.path)))
-    }
+def _is_measured(declared: Declared) -> bool:
+    """Return whether a step runs before an answer, or makes its training questions."""
+    return any(
+        asset in _BEFORE or (asset not in _AFTERWARDS and is_of_index(table_of(asset.split("/"))))
+        for asset in declared.assets
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

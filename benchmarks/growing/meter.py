@@ -54,6 +54,19 @@ class StepMeter:
             stored(event, **how)
 
         instance.handle_new_event = handle  # type: ignore[method-assign]
+        with self.sampling():
+            yield
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Charge what happens here to a step."""
+        self._charge(name)
+        yield
+        self._charge(OUTSIDE)
+
+    @contextmanager
+    def sampling(self) -> Iterator[None]:
+        """Sample the memory continuously."""
         sampler = threading.Thread(target=self._sample, daemon=True)
         sampler.start()
         try:

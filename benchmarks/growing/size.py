@@ -65,7 +65,7 @@ class Run(NamedTuple):
     steps : `wall_s`, `cpu_s` and `peak_mib` by step.
     rows : written, by asset.
     calls : requests to a language model and batches of texts embedded or scored, by asset.
-    partitions : number materialized.
+    tables : number written.
     embedded : texts that no memo had.
     scored : pairs that no memo had.
     stored_mib, files : of each folder of the warehouse, and of Dagster's home.
@@ -75,7 +75,7 @@ class Run(NamedTuple):
     steps: dict[str, dict[str, float]]
     rows: dict[str, int]
     calls: dict[str, int]
-    partitions: int
+    tables: int
     embedded: int
     scored: int
     stored_mib: dict[str, float]
@@ -172,7 +172,7 @@ def totals(found: Sequence[Size]) -> Measurement:
                     f"{size.n_chunks:,}",
                     name,
                     *(f"{value:,.0f}" for value in run.usage[:3]),
-                    f"{run.partitions}",
+                    f"{run.tables}",
                     f"{sum(run.rows.values()):,}",
                     f"{run.embedded:,}",
                     f"{run.scored:,}",
@@ -184,7 +184,7 @@ def totals(found: Sequence[Size]) -> Measurement:
         "What a run takes",
         "Seconds of the whole process, loading included.",
         [
-            *("chunks", "run", "s", "processor, s", "peak, MiB", "partitions", "rows written"),
+            *("chunks", "run", "s", "processor, s", "peak, MiB", "tables", "rows written"),
             *("embedded", "pairs scored", "stored, MiB", "files"),
         ],
         rows,
@@ -293,9 +293,8 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
     # these read the environment when imported
     from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
-    from gsum_assets.definitions import pipeline_for
     from gsum_assets.pipeline.tables import TABLES, table_of
-    from gsum_assets.runner.run import refresh
+    from gsum_assets.runner.run import pipeline_for, refresh
     from gsum_resources.dagster_io.instance import open_instance
     from gsum_resources.models.by_work import Models
     from gsum_resources.settings.home import Home
@@ -331,14 +330,8 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
         report = refresh(pipeline, instance, CORPUS, methods)
     if not report.is_complete:
         raise RuntimeError([*report.errors, *report.gaps][0])
-    rows: dict[str, int] = {}
-    for result in report.results:
-        for asset in result.assets:
-            table = table_of(asset.split("/"))
-            footers = (pipeline.store.provenance(table, p) for p in result.partitions)
-            n = sum(footer.rows for footer in footers if footer)
-            rows[asset] = rows.get(asset, 0) + n
-    recorded = {"steps": meter.report(), "rows": rows, "partitions": report.n_partitions}
+    rows = {asset: store.count(table_of(asset.split("/")), CORPUS) for asset in report.written}
+    recorded = {"steps": meter.report(), "rows": rows, "tables": len(rows)}
     recorded["calls"] = dict(called() - calls_before)
     recorded |= {name: n - before[name] for name, n in embedded().items()}
     (home.root / _TOLD).write_text(json.dumps(recorded))
