@@ -15,6 +15,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.store.parquet_store import Partition, Provenance
+from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.families.small import SMALL
 from tests.models import FirstWords, HashEmbedder
@@ -110,6 +111,7 @@ def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     assert np.isfinite(log["loss"].to_numpy()).all()
     embedded = indexed.table("gor.node_embeddings")
     assert set(embedded["node_id"].to_pylist()) == set(nodes["node_id"].to_pylist())
+    assert failing(indexed) <= SMALL["gor"].may_fail  # of so few epochs nothing is promised
 
 
 @pytest.mark.usefixtures("only_tables_here")
