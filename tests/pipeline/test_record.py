@@ -167,6 +167,7 @@ def earlier(changeable: House) -> House:
         instance.wipe_assets(list(instance.get_asset_keys()))
         buckets = [f"{n:02d}" for n in range(8)]
         instance.add_dynamic_partitions("buckets", buckets)
+        instance.add_dynamic_partitions("corpora", [CORPUS])
         for declared in STEPS:
             for name in declared.assets[:1]:
                 key, first = dg.AssetKey(name.split("/")), declared.level[1:]
