@@ -129,11 +129,12 @@ def _read(inputs: Inputs) -> Read:
     if METHODS[inputs.method].maps:
         points = inputs.table("key_points")
         rows = passages_behind(contexts, inputs.table("partial_answers"), points, reduced)
-    kinds = pc.unique(rows["node_kind"]).to_pylist()
-    if not {"report", "claim"}.intersection(kinds) and not points.num_rows:
+    if not {"report", "claim"} & _kinds(rows) and not points.num_rows:
         return Read(rows, {})
+    # a method that reads texts has no findings
+    read = ("chunks", "findings") if "report" in _kinds(contexts, rows) else ("chunks",)
     document_of, of_reports = inputs.derived(
-        "chunks behind reports", ("chunks", "findings"), lambda: _chunks_of_reports(inputs)
+        "chunks behind reports", read, lambda: _chunks_of_reports(inputs, "findings" in read)
     )
     held = dict(of_reports)
     for row in rows.filter(pc.equal(rows["node_kind"], "claim")).to_pylist():
@@ -149,11 +150,17 @@ def _read(inputs: Inputs) -> Read:
     return Read(rows, held)
 
 
+def _kinds(*tables: pa.Table) -> set[str]:
+    """Return the kinds of nodes in tables of contexts."""
+    return {kind for rows in tables for kind in pc.unique(rows["node_kind"]).to_pylist()}
+
+
 def _chunks_of_reports(
-    inputs: Inputs,
+    inputs: Inputs, has_reports: bool
 ) -> tuple[Mapping[str, str], Mapping[str, Mapping[tuple[str, str], None]]]:
     """Return the document of each chunk, and chunks with their documents by report, in order."""
-    chunks, findings = inputs.table("chunks"), inputs.table("findings")
+    chunks = inputs.table("chunks")
+    findings = inputs.table("findings") if has_reports else TABLES["graphrag.findings"].empty()
     document_of = dict(
         zip(chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True)
     )

@@ -64,7 +64,7 @@ class Family:
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
     views : returns views over its tables in the DuckDB file.
-    costs : what its answers request of the language model.
+    costs : what its answers request of the language model; by default a request a question.
     filtered : methods that can answer from some documents of a corpus, since all that they read of
         the others are rows with a `document_id`.
     """
@@ -85,7 +85,7 @@ class Family:
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
     views: Callable[[], Sequence[View | Macro]] = tuple
-    costs: Sequence[Cost] = ()
+    costs: Sequence[Cost] = (Cost("question", tokens_in=1500, tokens_out=180),)
     filtered: Collection[str] = ()
 
     def path(self, table: str) -> list[str]:

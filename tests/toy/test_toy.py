@@ -44,6 +44,6 @@ def test_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "longest/summaries" in done.stdout  # the plan
+    assert "boats: longest" in done.stdout  # the plan; the embedded model costs nothing
     assert "of 1 chunks the longest" in done.stdout  # --explain
     assert "│ longest" in done.stdout  # the leaderboard
