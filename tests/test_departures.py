@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from gsum_assets.registry.families import METHODS
 from gsum_assets.gae import methods as gae_methods
 from gsum_assets.gae import settings as gae_settings
 from gsum_assets.gor import methods as gor_methods
 from gsum_assets.gor import settings as gor_settings
+from gsum_assets.registry.families import METHODS
 from gsum_resources.settings.schema import Settings
 from tests.test_docs import ROOT, TEXT, reference
 
