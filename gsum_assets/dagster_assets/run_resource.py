@@ -67,13 +67,10 @@ class HomeOfRun:
             self.retrain,
         )
         store = self.workspace.store
-        are_new = [
-            declared.table(name)
-            for name in declared.step.writes
-            if not store.partitions(declared.table(name), corpus)
-        ]
+        tables = map(declared.table, declared.step.writes)
+        is_new = any(not store.partitions(table, corpus) for table in tables)
         done = refresh_step(self.workspace, declared, corpus, methods, run, self.is_presented)
-        if self.is_presented and store.is_local and are_new and done.written:
+        if self.is_presented and store.is_local and is_new and done.written:
             complete_catalogue(self.workspace)
         return done
 

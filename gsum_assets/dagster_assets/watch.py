@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,13 @@ import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.buckets import Buckets
-from gsum_assets.corpus.folder import is_removed, stamp_of
+from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.observe import has_changed
 from gsum_assets.dagster_assets.jobs import FORGET, UPKEEP, index_request
 from gsum_assets.dagster_assets.partitions import CORPORA, corpora
 from gsum_assets.dagster_assets.record import dead_runs
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
+from gsum_assets.forgetting.missing import look_for_missing
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.refresh.staleness import needs_run
 from gsum_assets.registry.declared import Declared
@@ -38,6 +39,10 @@ class Seen:
 
     digests: dict[str, tuple[str, int]] = field(default_factory=dict)
     missing: dict[str, float] = field(default_factory=dict)
+
+    def digest(self, corpus: str) -> str:
+        """Return the digest of a corpus; "" for one that was not seen, or cannot be read."""
+        return self.digests.get(corpus, ("", 0))[0]
 
     @classmethod
     def of_cursor(cls, cursor: str | None) -> "Seen":
@@ -75,16 +80,21 @@ def watch_corpora(
                 f"folder {home.corpora} does not exist; create it, with a folder for each corpus"
             )
         known = frozenset(context.instance.get_dynamic_partitions(CORPORA))
-        seen, now, notes = Seen.of_cursor(context.cursor), time.time(), list[str]()
-        runs = [
-            *_changed(workspace, defined, seen, now, notes),
-            *_missing(workspace, seen, known, now, automation.forget_after_h * 3600.0, notes),
-        ]
+        seen, now = Seen.of_cursor(context.cursor), time.time()
+        missing = look_for_missing(
+            home.corpora, known, seen.missing, now, automation.forget_after_h
+        )
+        seen.missing = missing.since
+        notes = missing.notes
+        runs = [*_changed(workspace, defined, seen, known, now, notes)]
+        for corpus in missing.overdue:
+            key = f"{FORGET}-{corpus}-{missing.since[corpus]:.0f}"
+            runs.append(dg.RunRequest(key, job_name=FORGET, partition_key=corpus))
         if dead_runs(context.instance, workspace.store):
             runs.append(dg.RunRequest(f"{UPKEEP}-{now // _AGAIN_S:.0f}", job_name=UPKEEP))
         for note in notes:
             context.log.warning(note)
-        new = sorted({run.partition_key for run in runs if run.partition_key} - known)
+        new = [c for c in folders_in(home.corpora) if c not in known and seen.digest(c)]
         reason = "; ".join(notes) or f"nothing has changed in {home.corpora}"
         return dg.SensorResult(
             run_requests=runs,
@@ -97,15 +107,23 @@ def watch_corpora(
 
 
 def _changed(
-    workspace: Workspace, defined: Sequence[Declared], seen: Seen, now: float, notes: list[str]
+    workspace: Workspace,
+    defined: Sequence[Declared],
+    seen: Seen,
+    known: Collection[str],
+    now: float,
+    notes: list[str],
 ) -> Iterator[dg.RunRequest]:
-    """Yield a run for each corpus whose files differ from what was seen, by names and times."""
+    """Yield a run for each corpus whose files differ from what was seen, by names and times.
+
+    One that is no partition may have been forgotten since.
+    """
     root = workspace.home.corpora
     n_compared = 0
     for corpus in folders_in(root):
         stamp = stamp_of(root / corpus)
         digest, n = seen.digests.get(corpus, ("", 0))
-        if stamp.digest == digest:
+        if stamp.digest == digest and corpus in known:
             continue
         if not stamp.is_quiet(now):
             notes.append(f"{corpus}: its files are still being written")
@@ -122,32 +140,6 @@ def _changed(
             yield index_request(workspace, corpus, defined, f"{corpus}-{stamp.digest}-{n + 1}")
         except CorpusError as error:
             notes.append(f"{corpus}: {error}")
+            seen.digests[corpus] = "", n
             continue
         seen.digests[corpus] = stamp.digest, n + 1
-
-
-def _missing(
-    workspace: Workspace,
-    seen: Seen,
-    known: frozenset[str],
-    now: float,
-    grace_s: float,
-    notes: list[str],
-) -> Iterator[dg.RunRequest]:
-    """Yield a run that forgets each corpus whose folder is missing for longer than the grace."""
-    root = workspace.home.corpora
-    gone = {corpus for corpus in known - set(folders_in(root)) if is_removed(root / corpus)}
-    since: Mapping[str, float] = {corpus: seen.missing.get(corpus, now) for corpus in sorted(gone)}
-    seen.missing = dict(since)
-    for corpus, first in since.items():
-        if corpus in seen.digests:  # it may come back as it was: its runs are counted on
-            seen.digests[corpus] = "", seen.digests[corpus][1]
-        left_h = (grace_s - (now - first)) / 3600
-        if left_h > 0:
-            notes.append(
-                f"{corpus}: its folder is missing; the corpus is forgotten in {left_h:.1f} hours "
-                "unless it comes back ([automation] forget_after_h)"
-            )
-        else:
-            key = f"{FORGET}-{corpus}-{first:.0f}"
-            yield dg.RunRequest(key, job_name=FORGET, partition_key=corpus)

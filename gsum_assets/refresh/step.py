@@ -89,7 +89,6 @@ def refresh_step(
     ----------
     methods : the methods that the corpus keeps up to date.
     is_presented : whether plots and other metadata are made for the pages of the tables.
-
     """
     staleness = Staleness(workspace, corpus, frozenset(methods))
     needed = staleness.files(declared)

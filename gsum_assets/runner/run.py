@@ -14,14 +14,13 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.edit import keep_methods
-from gsum_assets.corpus.folder import is_removed
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
 from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, GSUM, command_of
 from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_process
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
-from gsum_assets.forgetting.missing import MissingCorpora
+from gsum_assets.forgetting.missing import MissingCorpora, look_for_missing
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
@@ -38,7 +37,6 @@ from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.paths import folders_in
 from gsum_resources.state.database import lost_connection
 from gsum_resources.state.locks import locked
 from gsum_resources.store.appended import unite_appended
@@ -308,7 +306,7 @@ class _Refresh:
                 )
         report.gaps, report.known_gaps = failed, filtered
         if due and (report.failed or report.stopped):
-            report.missing = [d.name for d in self._staleness().due() if d.name not in incomplete]
+            report.missing = [d.name for d in staleness.due() if d.name not in incomplete]
 
 
 def _config(retrain: Sequence[str]) -> dict[str, Any]:
@@ -320,32 +318,17 @@ def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str
 
     The time counts from when a run first noted it.
     """
-    root, now = pipeline.home.corpora, time.time()
-    grace_s = pipeline.home.settings().automation.forget_after_h * 3600.0
-    missing = MissingCorpora(pipeline.store)
-    present = set(folders_in(root))
-    known = set(instance.get_dynamic_partitions(CORPORA))
-    gone = {corpus for corpus in known - present if is_removed(root / corpus)}
-    if not present and not root.is_dir():  # perhaps not mounted
-        gone = set()
-    noted = missing.since()
-    missing.note(gone - noted.keys(), now)
-    missing.clear(noted.keys() - gone)
-    lines = []
-    for corpus in sorted(gone):
-        left_h = (grace_s - (now - noted.get(corpus, now))) / 3600
-        if left_h > 0 and grace_s:
-            lines.append(
-                f"{corpus}: its folder is missing; the corpus is forgotten in {left_h:.1f} hours "
-                "unless it comes back ([automation] forget_after_h)"
-            )
-            continue
+    missing, now = MissingCorpora(pipeline.store), time.time()
+    known, noted = instance.get_dynamic_partitions(CORPORA), missing.since()
+    grace_h = pipeline.home.settings().automation.forget_after_h
+    found = look_for_missing(pipeline.home.corpora, known, noted, now, grace_h)
+    missing.note(found.since.keys() - noted.keys(), now)
+    missing.clear([*(noted.keys() - found.since.keys()), *found.overdue])
+    for corpus in found.overdue:
         with locked(pipeline.store, corpus, str(uuid.uuid4())):
             forget_corpus(pipeline.workspace, corpus)
         instance.delete_dynamic_partition(CORPORA, corpus)
-        missing.clear([corpus])
-        lines.append(f"{corpus}: forgotten, since its folder is missing")
-    return lines
+    return [*found.notes, *(f"{c}: forgotten, since its folder is missing" for c in found.overdue)]
 
 
 def cancel_own_runs(instance: dg.DagsterInstance) -> None:

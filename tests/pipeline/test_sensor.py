@@ -191,6 +191,28 @@ def test_missing_folder_is_forgotten_after_the_grace(
     assert watched.corpora == [CORPUS]
 
 
+def test_corpus_that_another_process_forgot_and_that_is_back_is_indexed(
+    house: House, watched: Watched
+) -> None:
+    (first,) = watched.requests()
+    watched.instance.delete_dynamic_partition("corpora", CORPUS)  # between two ticks
+    (again,) = watched.requests()
+    assert again.partition_key == CORPUS
+    assert again.run_key != first.run_key
+    assert watched.corpora == [CORPUS]
+
+
+def test_corpus_that_another_instance_indexed_becomes_a_partition_without_a_run(
+    house: House, watched: Watched
+) -> None:
+    (house.folder / "corpus.toml").write_text("methods = ['bm25']\n[scores]\nbertscore = false\n")
+    settle(house.folder)
+    assert house.run().is_complete
+    watched.instance.delete_dynamic_partition("corpora", CORPUS)
+    assert watched.requested() == []
+    assert watched.corpora == [CORPUS]
+
+
 def test_corpus_whose_folder_exists_is_not_forgotten(house: House, watched: Watched) -> None:
     watched.requests()
     request = dg.RunRequest(job_name=FORGET, partition_key=CORPUS)
