@@ -1,8 +1,11 @@
 """Dagster's instance in the home folder, with gsum's configuration and without telemetry."""
 
+import fcntl
 import logging
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
@@ -47,7 +50,8 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     """
     folder = prepare(home)
     try:
-        return dg.DagsterInstance.from_config(str(folder))
+        with _alone(folder):
+            return dg.DagsterInstance.from_config(str(folder))
     except Exception as error:
         if reason := lost_connection(error):
             raise InstanceError(
@@ -55,6 +59,21 @@ def open_instance(home: Home) -> dg.DagsterInstance:
                 "address"
             ) from error
         raise
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time open an instance.
+
+    Two processes that open a new home at once both stamp its databases, which Dagster 1.13 then
+    refuses ("more than one head present").
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def refuse_temporary_instance(home: Home) -> None:

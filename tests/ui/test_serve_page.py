@@ -54,10 +54,11 @@ def page(browser: Any) -> Iterator[Any]:
 
 def ask(page: Any, question: str = "Which drive?") -> None:
     """Ask by the keyboard alone and wait for the answer."""
+    n_turns = page.locator(".turn").count()
     page.locator("#question").focus()
     page.keyboard.type(question)
     page.keyboard.press("Enter")
-    page.locator(".turn .body[aria-busy=false]").last.wait_for()
+    page.locator(".turn").nth(n_turns).locator(".body[aria-busy=false]").wait_for()
 
 
 def accessible(browser: Any, address: str, view: str, prepare: Any = None, **context: Any) -> list:
