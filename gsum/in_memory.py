@@ -18,9 +18,8 @@ import pyarrow as pa
 from gsum.progress import Progress
 from gsum.wording import naming_arguments
 from gsum_assets.answering.workspace import Workspace, section_of
-from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Taken, bucket_of
-from gsum_assets.corpus.queries import Query, as_queries
+from gsum_assets.corpus.queries import Query, as_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.corpus_settings import CorpusSettings

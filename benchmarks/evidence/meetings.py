@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from benchmarks import MissingDataError
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
-from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.importers.qmsum import read_qmsum
+from gsum_assets.corpus.queries import query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.evidence.learn import Lessons, marked_questions
 from gsum_assets.evidence.sentences import sentence_rows

@@ -12,9 +12,9 @@ from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.scope import find_document, restricted, titles_in
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.blank import is_blank
+from gsum_assets.corpus.decoding import is_blank
 from gsum_assets.corpus.find import find_corpus
-from gsum_assets.corpus.locations import Locations
+from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.shown_sentences import ShownLine

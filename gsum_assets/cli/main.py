@@ -91,7 +91,7 @@ def init(folder: Path, corpus: str | None) -> None:
     A home without gsum.toml, the settings of models, gets one whose keys are all commented out.
     Existing settings and the documents are not changed.
     """
-    from gsum_assets.corpus.init import init_corpus
+    from gsum_assets.corpus.find import init_corpus
     from gsum_assets.registry.families import SETTINGS_TABLES
     from gsum_resources.dagster_io.instance import write_settings
 

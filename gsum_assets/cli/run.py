@@ -120,9 +120,9 @@ def refreshed_in(
     """
     from gsum_assets.cli.interrupts import following, named
     from gsum_assets.cli.terminal import Console
-    from gsum_assets.corpus.edit import write_k
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.corpus.intake import stored_intake
+    from gsum_assets.corpus.settings_file import write_k
     from gsum_assets.pipeline.corpus_settings import CorpusError
     from gsum_assets.refresh.forget import forget_deleted
     from gsum_assets.runner.methods import drop_methods, require_networks

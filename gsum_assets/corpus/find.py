@@ -1,11 +1,27 @@
-"""Look-up of a corpus folder by name, with an error that states the remedy."""
+"""Look-up of a corpus folder by name, and setup of a folder as a corpus."""
 
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
+from pydantic import BaseModel
+
+from gsum_assets.corpus.folder import READS, about_broken_link, is_other_type, is_own
+from gsum_assets.corpus.listing import list_files
+from gsum_assets.corpus.settings_file import commented_toml
+from gsum_assets.pipeline.corpus_settings import (
+    SETTINGS_FILE,
+    CorpusError,
+    corpus_name_problem,
+)
 from gsum_resources.messages.suggest import did_you_mean
-from gsum_resources.settings.paths import folders_in
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import folders_in, is_remote
 
 _N_SHOWN = 8
 
@@ -46,15 +62,6 @@ def find_corpus(root: Path, corpus: str) -> Path:
     raise CorpusError(f"corpus '{corpus}' does not exist in {root}{did_you_mean(corpus, known)}")
 
 
-def about_broken_link(folder: Path) -> str:
-    """Return a message on a corpus folder that is a link to a folder that does not exist."""
-    return (
-        f"corpus folder {folder} is a link to {folder.readlink()}, which does not exist; mount or "
-        f"restore it, or if it was moved let the link name its new path (`ln -sfn NEW_PATH "
-        f"{quote(str(folder))}`), or remove the link to forget the corpus"
-    )
-
-
 def name_a_corpus(root: Path, purpose: str = "run") -> str:
     """Return a message that lists the corpora, for a command without a corpus."""
     known = corpora_in(root)
@@ -70,3 +77,119 @@ def no_corpus(root: Path) -> str:
         f"there is no corpus in {root} yet: put a folder with documents there, or turn a folder "
         "elsewhere into a corpus with `gsum init FOLDER`"
     )
+
+
+@dataclass(frozen=True)
+class NewCorpus:
+    """A folder that is a corpus now; `lines` report what was written and found."""
+
+    corpus: str
+    lines: Sequence[str]
+
+
+def init_corpus(
+    folder: Path, home: Home, name: str | None, tables: Mapping[str, type[BaseModel]]
+) -> NewCorpus:
+    """Make `folder` a corpus of `home`; existing documents and `corpus.toml` are kept.
+
+    Parameters
+    ----------
+    tables : settings of the tables that `CorpusSettings` does not validate, by name.
+
+    Raises
+    ------
+    CorpusError
+        If the name is invalid or used by another folder, the folder contains the home, or the
+        corpora are in an object store, which has no links.
+    """
+    if is_remote(home.corpora):
+        raise CorpusError(
+            f"the corpora of this home are in {home.corpora}: copy the folder {folder} there with "
+            "the object store's own client, such as `aws s3 sync`"
+        )
+    if not folder.is_dir():
+        raise CorpusError(f"'{folder}' is no folder; name the folder with the documents")
+    target = folder.resolve()
+    link, is_inside = link_corpus(target, home, name)
+    lines = []
+    settings = target / SETTINGS_FILE
+    if settings.exists() or settings.is_symlink():
+        lines.append(f"{settings}: already exists, unchanged")
+    else:
+        settings.write_text(commented_toml(tables), "utf-8")
+        lines.append(f"{settings}: written; every key is commented out")
+    if not is_inside:
+        lines.append(f"{link}: a link to {target}")
+    return NewCorpus(link.name, [*lines, found_in(target)])
+
+
+def link_corpus(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """Make a folder a corpus of a home by a link, unless it is within the home already.
+
+    Returns
+    -------
+    The path of the corpus in the home, and whether the folder itself is there.
+
+    Raises
+    ------
+    CorpusError
+        If the folder does not exist, contains the home, or the name is invalid or of another one.
+    """
+    if not target.is_dir():
+        raise CorpusError(f"'{target}' is no folder; name the folder with the documents")
+    link, is_inside = _link_path(target, home, name)
+    if not is_inside and not link.is_symlink():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another process has made it in this moment
+            link.symlink_to(target, target_is_directory=True)
+    return link, is_inside
+
+
+def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """Return the path of a corpus in the home, and whether the folder itself is there."""
+    corpora = home.corpora.resolve()
+    if target == corpora or target in corpora.parents:
+        raise CorpusError(
+            f"folder {target} contains the home {home.root}; choose a folder with documents "
+            "only, or move GSUM_HOME out of it"
+        )
+    is_inside = target.parent == corpora
+    if is_inside and name not in (None, target.name):
+        raise CorpusError(
+            f"folder {target} is already the corpus '{target.name}'; omit --corpus, or rename "
+            "the folder"
+        )
+    corpus = name or (target.name if is_inside else corpus_name(target.name))
+    if problem := corpus_name_problem(corpus):
+        raise CorpusError(f"corpus '{corpus}': {problem}")
+    link = corpora / corpus
+    is_taken = link.exists() or link.is_symlink()
+    if not is_inside and is_taken and not (link.is_dir() and link.samefile(target)):
+        raise CorpusError(
+            f"corpus '{corpus}' already exists in another folder: {os.path.realpath(link)}; "
+            "choose a name with --corpus"
+        )
+    return link, is_inside
+
+
+def corpus_name(folder: str) -> str:
+    """Return a valid corpus name derived from a folder's name."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-._")[:100]
+    return name or "corpus"
+
+
+def found_in(folder: Path) -> str:
+    """Return how many files of each type a folder holds, without opening any."""
+    counts: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
+    for file in list_files(folder):
+        if not is_own(file.name) and not file.problem:
+            kind = file.path.suffix.lower() or "without extension"
+            (unread if is_other_type(file.name) else counts)[kind] += 1
+    clause = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
+    return clause + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
+
+
+def _listed(counts: Counter[str]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)

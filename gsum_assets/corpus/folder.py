@@ -7,14 +7,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from typing import TypeVar
 
 from gsum_assets.corpus.conversion.formats import FORMATS
-from gsum_assets.corpus.document_ids import TEXT_SUFFIXES, file_title, ids_of_files, plain_id
-from gsum_assets.corpus.find import about_broken_link
 from gsum_assets.corpus.listing import ListedFile, list_files, open_regular, shown_name
 from gsum_assets.corpus.queries import QUERIES_FILE
-from gsum_assets.corpus.records import PIECE, Record, too_large
+from gsum_assets.corpus.records import (
+    PIECE,
+    TEXT_SUFFIXES,
+    Record,
+    file_title,
+    ids_of_files,
+    plain_id,
+    too_large,
+)
 from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix
 from gsum_assets.pipeline.corpus_settings import FOUND, SETTINGS_FILE, ColumnNames, CorpusError
 from gsum_assets.pipeline.prompts import PROMPTS_FOLDER
@@ -182,6 +189,15 @@ def _missing(folder: Path) -> str:
     if folder.is_symlink():
         return about_broken_link(folder)
     return f"corpus folder {folder} does not exist; create it or correct the path"
+
+
+def about_broken_link(folder: Path) -> str:
+    """Return a message on a corpus folder that is a link to a folder that does not exist."""
+    return (
+        f"corpus folder {folder} is a link to {folder.readlink()}, which does not exist; mount or "
+        f"restore it, or if it was moved let the link name its new path (`ln -sfn NEW_PATH "
+        f"{quote(str(folder))}`), or remove the link to forget the corpus"
+    )
 
 
 def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -> Record:

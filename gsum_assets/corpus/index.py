@@ -1,21 +1,20 @@
 """The steps of a corpus: documents, chunks, embeddings, questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
-from gsum_assets.corpus.document_checks import NONE_REJECTED
-from gsum_assets.corpus.earlier_vectors import with_earlier
-from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.intake import NONE_REJECTED
 from gsum_assets.corpus.load import Document, Taken, take, with_file_dates
-from gsum_assets.corpus.queries import as_queries, load_queries
+from gsum_assets.corpus.queries import as_queries, load_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
 from gsum_assets.pipeline.cost import Cost
@@ -25,6 +24,7 @@ from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_resources.messages.progress import reporter
+from gsum_resources.store.arrow import pc
 
 _FAILURES_SHOWN = 20
 
@@ -171,3 +171,42 @@ CORPUS = (
         costs=[Cost("question", "embedding_model", tokens_in=15)],
     ),
 )
+
+
+def with_earlier(
+    inputs: Inputs, name: str, chunks: pa.Table, compute: Callable[[pa.Table], pa.Table]
+) -> pa.Table:
+    """Return the rows of a table by chunk, of which only those of new chunks are computed.
+
+    The id of a chunk is a hash of its text, so that its stored rows are valid if the same code and
+    the same embedding model wrote them.
+
+    Parameters
+    ----------
+    inputs : of the step that writes the table, and reads the embedding model.
+    name : the table, by bucket, with a column `chunk_id`.
+    chunks : rows of `chunks` of the step's buckets.
+    compute : returns the rows of some of `chunks`, in their order.
+
+    Returns
+    -------
+    pa.Table
+        Rows in the order of `chunks`.
+    """
+    stored = inputs.earlier(name, models=["embedding_model"])
+    earlier = stored.rows_with("chunk_id", chunks["chunk_id"].to_pylist())
+    if not earlier.num_rows:
+        return compute(chunks)
+    is_known = pc.is_in(chunks["chunk_id"], value_set=pc.unique(earlier["chunk_id"]))
+    fresh = compute(chunks.filter(pc.invert(is_known)))
+    schema = fresh.schema
+    if not fresh.num_rows:
+        index = earlier.schema.get_field_index("embedding")
+        field = earlier.schema.field(index)
+        vectors = pa.list_(pa.float32(), field.type.list_size)
+        schema = earlier.schema.set(index, field.with_type(vectors))
+    earlier = earlier.cast(schema)  # the names of a file's nested fields count in content hashes
+    if fresh.num_rows:
+        earlier = pa.concat_tables([earlier, fresh])
+    positions = pc.index_in(earlier["chunk_id"], chunks["chunk_id"].combine_chunks())
+    return earlier.take(np.argsort(positions.to_numpy(), kind="stable"))

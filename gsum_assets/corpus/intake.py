@@ -1,4 +1,4 @@
-"""Summary in one line of the accepted, rejected and unread files of a corpus folder."""
+"""Accepted, rejected and unread files of a corpus folder: a line for people, and a check."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,12 +9,14 @@ import pyarrow as pa
 from gsum_assets.corpus.folder import READS
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
+from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.corpus_settings import load_settings
+from gsum_assets.pipeline.finding import SHOWN, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore
 
-SHOWN = 3  # rejected files named in the line
+_N_NAMED = 3  # rejected files named in the line
 _REASON_CHARS = 160
 
 
@@ -35,7 +37,7 @@ def intake(n_documents: int, rejected: pa.Table) -> str:
         reasons.append(f"{location}: {reason}")
     clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
     if reasons:
-        named = [*reasons[:SHOWN], *(["…"] if len(reasons) > SHOWN else [])]
+        named = [*reasons[:_N_NAMED], *(["…"] if len(reasons) > _N_NAMED else [])]
         clauses.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
     if unread:
         counts = ", ".join(f"{n:,} {suffix}" for suffix, n in unread)
@@ -75,3 +77,30 @@ def others_by_type(rejected: pa.Table) -> list[tuple[str, int]]:
         name, dot, suffix = file.rpartition("/")[2].rpartition(".")
         counts[f".{suffix.lower()}" if dot and name else "without extension"] += 1
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
+    """Check that every document of the folder could be read.
+
+    Files of other types are counted, but are no failure.
+    """
+    rows = real_rejections(rejected)
+    checked = count(len(rows), "rejected document")
+    if others := others_by_type(rejected):
+        checked += f"; not read: {', '.join(f'{n:,} {suffix}' for suffix, n in others)}"
+    if not rows:
+        return Finding(checked)
+    first = [{name: row[name] for name in ("file", "line", "reason")} for row in rows[:SHOWN]]
+    problem = (
+        f"{checked} (first: {first[0]['file']}: {first[0]['reason']}); repair or remove the "
+        f"files, then `gsum run {corpus}`"
+    )
+    return Finding(checked, problem, len(rows), first)
+
+
+NONE_REJECTED = Check(
+    "none_rejected",
+    "Every document of the corpus folder could be read.",
+    lambda inputs: none_rejected(inputs.rows(), inputs.corpus),
+    warns=True,
+)

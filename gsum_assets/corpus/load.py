@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.decoding import NotTextError, decode
+from gsum_assets.corpus.decoding import NotTextError, decode, is_blank
 from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.metadata import as_json, metadata_of, split_front_matter
 from gsum_assets.corpus.records import Record, too_large

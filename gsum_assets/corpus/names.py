@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
-from gsum_resources.text.scripts import has_case
+from gsum_resources.text.vocabulary import has_case
 
 MOST_CHARS = 200  # maximum length of a name; anything longer is a text
 _MARK_UP = re.compile(
@@ -84,3 +85,54 @@ def _joins(first: str, second: str) -> bool:
         character.isalnum() and (character.isascii() or character != character.upper())
         for character in (first, second)
     )
+
+
+_RUNS = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
+_PIECE_CHARS = 3  # characters of a piece of another script
+
+
+def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
+    """Return the indices of the texts that contain each name.
+
+    Parameters
+    ----------
+    keys : names normalized by `name_key`; one without a letter or digit is never found.
+    text_keys : texts normalized by `name_key`.
+    """
+    pieces = {key: set(_pieces(key)) for key in keys}
+    all_pieces = set().union(*pieces.values())
+    texts_of_run: dict[str, set[int]] = defaultdict(set)
+    for index, text in enumerate(text_keys):
+        for run in _RUNS.findall(text):
+            texts_of_run[run].add(index)
+    texts_with: dict[str, set[int]] = defaultdict(set)
+    for run, indices in texts_of_run.items():
+        for piece in all_pieces.intersection(_all_pieces(run)):
+            texts_with[piece] |= indices
+    holding = {}
+    for key, own_pieces in pieces.items():
+        rarest_first = sorted((texts_with.get(piece, set()) for piece in own_pieces), key=len)
+        candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
+        holding[key] = frozenset(index for index in candidates if holds(text_keys[index], key))
+    return holding
+
+
+def _pieces(key: str) -> Iterator[str]:
+    """Yield the pieces that a text must have to contain a name."""
+    for run in _RUNS.findall(key):
+        length = len(run) if run.isascii() else min(_PIECE_CHARS, len(run))
+        yield from _cut(run, length)
+
+
+def _all_pieces(run: str) -> Iterator[str]:
+    """Yield every possible piece of names in a run of a text."""
+    if run.isascii():
+        yield run
+    else:
+        for length in range(1, _PIECE_CHARS + 1):
+            yield from _cut(run, length)
+
+
+def _cut(run: str, length: int) -> Iterator[str]:
+    """Return all substrings of `length` characters."""
+    return (run[start : start + length] for start in range(len(run) - length + 1))

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,8 +18,10 @@ from pydantic import (
     model_validator,
 )
 
-from gsum_assets.corpus.blank import is_blank
+from gsum_assets.corpus.decoding import is_blank
+from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.paths import read_if_exists, unreadable
 
 QUERIES_FILE = "queries.jsonl"
@@ -262,3 +264,27 @@ def _line_errors(error: ValidationError) -> str:
         value = f" has value {problem['input']!r:.80}" if names_value else ""
         messages.append(f"'{key}'{value}: {problem['msg']}")
     return "; ".join(messages) + "; correct the line"
+
+
+def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Return rows of `queries`, and a message for each question without a matching passage."""
+    chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
+        chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+    located, failures = [], []
+    for query in queries:
+        relevant = [  # passage and span share at least half of the shorter one
+            chunk_id
+            for span in query.relevant_spans
+            for start, end, chunk_id in sorted(chunks_of[span.document_id])
+            if 2 * (min(end, span.end) - max(start, span.start))
+            >= min(end - start, span.end - span.start)
+        ]
+        if query.relevant_spans and not relevant:
+            failures.append(
+                f"query '{query.query_id}': its relevant_spans are outside of every passage; "
+                "correct start and end (characters of the document's text)"
+            )
+        ids = list(dict.fromkeys([*relevant, *query.relevant_chunk_ids]))
+        located.append(replace(query, relevant_chunk_ids=ids))
+    return rows_of(TABLES["queries"], located), failures

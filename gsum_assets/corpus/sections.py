@@ -1,10 +1,14 @@
-"""Pages, times, rows and headings of a document, with the position of their first character."""
+"""Pages, times, rows and headings of a document, and the location of a passage among them."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
 
 from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_resources.store.arrow import pc
 
 _MARKDOWN = frozenset({".md", *(suffix for suffix, f in FORMATS.items() if f.is_markdown)})
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)$")
@@ -60,3 +64,80 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
             if label:
                 yield start, len(heading[1]), label
         start += len(line)
+
+
+_STEP = " › "
+_NUMBERED = ("page", "slide")
+
+
+class Locations:
+    """Locations in some documents.
+
+    Parameters
+    ----------
+    rows : rows of `document_sections` of at least these documents.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self._sections = cache(self._of_document)
+
+    def __call__(self, document_id: str, start: int, end: int) -> str:
+        """Return the location of the characters `start` to `end` of a document.
+
+        It is `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
+        `section "Scope › Exceptions"`, or "" if the document has none before `end`.
+        """
+        return _location(self._sections(document_id), start, end)
+
+    def _of_document(self, document_id: str) -> list[dict]:
+        """Return the sections of a document by their start."""
+        rows = self._rows.filter(pc.equal(self._rows["document_id"], document_id))
+        return rows.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
+
+
+def _location(sections: list[dict], start: int, end: int) -> str:
+    pages = [row for row in sections if row["kind"] != "heading"]
+    if pages:
+        return (_pages if pages[0]["kind"] in _NUMBERED else _labels)(pages, start, end)
+    path = _path([row for row in sections if row["kind"] == "heading"], start, end)
+    return f'section "{_STEP.join(path)}"' if path else ""
+
+
+def _pages(pages: list[dict], start: int, end: int) -> str:
+    """Return the pages that contain the characters; `pages` are sorted by start."""
+    kind = pages[0]["kind"]
+    first = max((row["position"] for row in pages if row["start"] <= start), default=1)
+    last = max((row["position"] for row in pages if row["start"] < end), default=first)
+    return f"{kind} {first}" if last <= first else f"{kind}s {first}-{last}"
+
+
+def _labels(marks: list[dict], start: int, end: int) -> str:
+    """Return the labels of the first and the last mark that contain the characters.
+
+    What the second one repeats of the first is left out: `sheet "Q1", row 12-15`.
+    """
+    before = [row["label"] for row in marks if row["start"] <= start]
+    first = before[-1] if before else marks[0]["label"]
+    last = next((row["label"] for row in reversed(marks) if row["start"] < end), first)
+    if first == last:
+        return first
+    head, blank, tail = last.rpartition(" ")
+    return f"{first}-{tail}" if first.startswith(head + blank) else f"{first} - {last}"
+
+
+def _path(headings: list[dict], start: int, end: int) -> list[str]:
+    """Return the headings above the characters, outermost first.
+
+    Characters before the first heading take the first heading among them. The title of the whole
+    document, the only heading of its level, is left out.
+    """
+    before = [row for row in headings if row["start"] <= start]
+    before = before or [row for row in headings if row["start"] < end][:1]
+    path: list[dict] = []
+    for row in before:
+        path = [outer for outer in path if outer["level"] < row["level"]] + [row]
+    top = [row for row in headings if path and row["level"] == path[0]["level"]]
+    if len(path) > 1 and len(top) == 1:
+        path = path[1:]
+    return [row["label"] for row in path]

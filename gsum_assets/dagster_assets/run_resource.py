@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.dagster_assets.partitions import PARTITION, command_of
 from gsum_assets.refresh.inputs import Run
 from gsum_assets.refresh.step import Refreshed, complete_catalogue, refresh_step

@@ -13,7 +13,7 @@ import numpy as np
 from gsum_assets.evaluation.rouge import rouge
 from gsum_resources.text.selection import is_statement
 from gsum_resources.text.sentences import read_sentences
-from gsum_resources.text.vocabulary import content_stems, count_words
+from gsum_resources.text.vocabulary import content_stems, n_words
 
 SAME_CLAIM = 0.75  # cosine of two sentences that say the same
 LEAST_STEMS = 3  # content words of a sentence that claims something
@@ -47,7 +47,7 @@ def claim_metrics(claims: Sequence[str], answer: str) -> Iterator[tuple[str, flo
     `claims_per_100` is the number of claims in 100 words.
     """
     yield "claims", float(len(claims))
-    yield "claims_per_100", 100 * len(claims) / max(1, count_words(answer))
+    yield "claims_per_100", 100 * len(claims) / max(1, n_words(answer))
     for distance, n in zip(DISTANCES, n_clusters(claims), strict=True):
         yield f"claim_clusters@{distance}", float(n)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.locations import Locations
+from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sources import Texts
 from gsum_assets.evaluation.passages import KEY_POINT
 from gsum_assets.pipeline.step import Inputs

@@ -17,10 +17,9 @@ from gsum_assets.evaluation.suggested_question import is_specific
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.keyphrases import keyphrases
 from gsum_resources.text.noun_phrases import NounPhrase, is_verb_form, is_weak
-from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.selection import SelectionSettings, is_question, is_statement, readability
-from gsum_resources.text.sentences import Sentence, read_sentences
-from gsum_resources.text.vocabulary import count_words
+from gsum_resources.text.sentences import Sentence, read_sentences, render_sentences
+from gsum_resources.text.vocabulary import n_words
 
 _N_DOCUMENTS = 200  # documents that are looked through, drawn by their ids
 _N_WORDS = (8, 45)  # least and most words of a statement
@@ -158,7 +157,7 @@ class _Document:
             and not is_question(sentence)
             and not sentence.text.endswith(_UNENDED)
             and (self.is_spoken or not sentence.text.count('"') % 2)
-            and _N_WORDS[0] <= count_words(sentence.text) <= _N_WORDS[1]
+            and _N_WORDS[0] <= n_words(sentence.text) <= _N_WORDS[1]
             and (bool(sentence.speaker) or not self.is_spoken)
         )
 
@@ -221,8 +220,8 @@ def _topics(where: Sequence[tuple[_Document, NounPhrase, Sequence[int]]]) -> Ite
     positions = [document.position(i) for i in mentions]
     if len(where) == 1 and max(positions) - min(positions) <= _NEAR:
         statements = [document.statement(i) for i in document.around(phrase, mentions)]
-        n_words = sum(count_words(statement.text) for statement in statements)
-        if any(document.worth[i] for i in mentions) and n_words >= _LEAST_WORDS:
+        length = sum(n_words(statement.text) for statement in statements)
+        if any(document.worth[i] for i in mentions) and length >= _LEAST_WORDS:
             yield Topic(form, statements[:_N_LOCAL], False, is_spoken, document.title)
         return
     best = [

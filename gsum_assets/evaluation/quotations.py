@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
-from gsum_resources.text.fillers import FILLER_WORDS
 from gsum_resources.text.speech import speaker_labels, turn_spans
+from gsum_resources.text.vocabulary import FILLER_WORDS
 
 Span = tuple[int, int]
 """First character, and one past the last."""

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import regex
 
-from gsum_resources.text.scripts import CHARACTER
+from gsum_resources.text.vocabulary import CHARACTER
 
 METRICS = ("rouge1", "rouge2", "rougeL")
 _LETTER = r"[\p{L}--[\p{Latin}\p{Common}\p{Inherited}]]"  # of other scripts than Latin

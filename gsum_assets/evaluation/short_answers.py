@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import regex
 
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
-from gsum_resources.text.scripts import CHARACTER
+from gsum_resources.text.vocabulary import CHARACTER
 
 LETTERS = string.ascii_uppercase
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -14,7 +14,7 @@ import numpy as np
 
 from gsum_assets.evaluation.quotations import Span
 from gsum_resources.protocols.models import Embedder
-from gsum_resources.text.vocabulary import content_stems, count_words
+from gsum_resources.text.vocabulary import content_stems, n_words
 
 # Measured on 120 sentences of reference answers of QMSum train, one a meeting: 82% of them have it
 # by a passage of 200 words of the evidence marked for them, and 17% by one drawn from the rest of
@@ -104,10 +104,10 @@ def runs_of(text: str) -> list[Run]:
     spans = [match.span() for match in _SENTENCE.finditer(text)]
     runs = []
     for i, (start, end) in enumerate(spans):
-        n, last = count_words(text[start:end]), i
+        n, last = n_words(text[start:end]), i
         while n < _RUN and last + 1 < len(spans):
             last += 1
-            n += count_words(text[slice(*spans[last])])
+            n += n_words(text[slice(*spans[last])])
         span = start, spans[last][1]
         runs.append(Run(text[slice(*span)], span, frozenset(content_stems(text[slice(*span)]))))
     return runs

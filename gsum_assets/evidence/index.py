@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.earlier_vectors import with_earlier
+from gsum_assets.corpus.index import with_earlier
 from gsum_assets.evidence.learn import (
     examples_of,
     learnt,

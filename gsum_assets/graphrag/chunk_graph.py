@@ -12,9 +12,8 @@ from gsum_assets.graphrag.name_groups import are_homonyms, sense_key
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.text.entities import proper_names
-from gsum_resources.text.rendering import flat_text, join_texts
-from gsum_resources.text.scripts import words_in
-from gsum_resources.text.sentences import read_sentences
+from gsum_resources.text.sentences import flat_text, join_texts, read_sentences
+from gsum_resources.text.vocabulary import words_in
 
 
 @dataclass

@@ -23,7 +23,7 @@ from gsum_assets.graphrag.louvain import Edge, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.text.topics import enumerate_phrases
+from gsum_resources.text.keyphrases import enumerate_phrases
 
 # Of Leiden. With 20 trials 59% of the communities of 20 meetings are unchanged when one meeting is
 # left out, with one trial 50%, with fifty 59%; each changed community needs a new report.

@@ -11,8 +11,8 @@ from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
-from gsum_resources.text.rendering import flat_text, join_texts
-from gsum_resources.text.scripts import n_words
+from gsum_resources.text.sentences import flat_text, join_texts
+from gsum_resources.text.vocabulary import n_words
 
 
 @dataclass

@@ -24,7 +24,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
-from gsum_resources.text.scripts import has_case
+from gsum_resources.text.vocabulary import has_case
 
 _MAX_WORDS = 300  # of a reply to one chunk, names and brackets aside
 _WORDS_PER_TOKEN = 0.5  # of a reply to a longer window

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from gsum_assets.corpus.folder import GRAPH_FILES
-from gsum_assets.corpus.name_index import texts_holding
-from gsum_assets.corpus.names import name_key
+from gsum_assets.corpus.names import name_key, texts_holding
 from gsum_assets.graphrag.chunk_graph import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
@@ -27,8 +26,8 @@ from gsum_assets.graphrag.given_rows import (
 from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import Result
-from gsum_resources.text.rendering import join_texts
-from gsum_resources.text.scripts import words_in
+from gsum_resources.text.sentences import join_texts
+from gsum_resources.text.vocabulary import words_in
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])

@@ -22,7 +22,7 @@ from gsum_assets.corpus.names import MOST_CHARS
 from gsum_assets.corpus.table_files import cells
 from gsum_assets.graphrag.schemas import Name, Relationship
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_resources.text.rendering import flat_text
+from gsum_resources.text.sentences import flat_text
 
 # ids by `chunk.py`; those of Microsoft's package have 128 digits
 _CHUNK_ID = re.compile(r"c[0-9a-f]{20}")

@@ -27,9 +27,9 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
-from gsum_resources.text.rendering import as_turn, flat_text
-from gsum_resources.text.scripts import n_words
+from gsum_resources.text.sentences import as_turn, flat_text
 from gsum_resources.text.speech import names_speaker, without_names
+from gsum_resources.text.vocabulary import n_words
 
 _READ_PER_WRITTEN = 4  # words that a long report is written from, for each of its own
 _MOST_SUPPORTING = 5  # entities of a given finding that names none

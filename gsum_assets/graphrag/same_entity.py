@@ -19,7 +19,7 @@ from gsum_assets.graphs.nearest import nearest
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import Embedder, LanguageModel, Request
-from gsum_resources.text.rendering import join_texts
+from gsum_resources.text.sentences import join_texts
 
 _NEIGHBOURS = 3  # of a name
 _DESCRIPTIONS = 3  # of a name in a prompt

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.evaluation.budget import CountTokens
-from gsum_resources.text.rendering import flat_text
+from gsum_resources.text.sentences import flat_text
 from gsum_resources.text.speech import speaker_labels, turn_spans
 
 _MOST_SPEAKERS = 20

@@ -11,7 +11,7 @@ from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_resources.store.arrow import pc
-from gsum_resources.text.rendering import join_texts
+from gsum_resources.text.sentences import join_texts
 
 _FACTS = 8  # most facts shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gsum_assets.corpus.name_index import texts_holding
-from gsum_assets.corpus.names import name_key
+from gsum_assets.corpus.names import name_key, texts_holding
 
 
 class QuestionEntities:

@@ -7,8 +7,7 @@ names.
 
 import pyarrow as pa
 
-from gsum_assets.corpus.name_index import texts_holding
-from gsum_assets.corpus.names import name_key
+from gsum_assets.corpus.names import name_key, texts_holding
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.sentences import read_sentences
 

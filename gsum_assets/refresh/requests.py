@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.registry.families import METHODS
 from gsum_resources.state.database import REQUESTS, state_of
 

@@ -37,8 +37,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import first_of
 from gsum_resources.text.reading import CONTENTLESS, question_aspects
-from gsum_resources.text.scripts import is_plain
-from gsum_resources.text.vocabulary import content_stems, stem, words
+from gsum_resources.text.vocabulary import content_stems, is_plain, stem, words
 
 ReadTexts = Callable[[list[str]], list[str]]
 """Returns the texts of chunks by their ids."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from gsum_resources.text.scripts import words_in
+from gsum_resources.text.vocabulary import words_in
 
 _WORDS_KEPT = 2**18  # about 40 MB
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count

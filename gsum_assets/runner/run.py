@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
 from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, GSUM, command_of
 from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_process

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.locations import Locations
+from gsum_assets.corpus.sections import Locations
 from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.requests import number_of, text_of
 from gsum_assets.serve.service import service_of

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gsum_resources.text.relevance import grade
+from gsum_resources.text.ranking import grade
 
 Lookup = Callable[[str], Any]
 

@@ -9,8 +9,8 @@ letter does not mention a price.").
 
 import re
 
-from gsum_resources.text.scripts import n_words
 from gsum_resources.text.sentences import split_sentences
+from gsum_resources.text.vocabulary import n_words
 
 UNANSWERED = "UNANSWERED"
 """What a reply is requested to begin with."""

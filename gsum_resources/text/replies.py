@@ -8,21 +8,27 @@ import numpy as np
 
 from gsum_resources.protocols.models import Request
 from gsum_resources.protocols.results import Relationship
-from gsum_resources.text.element_relations import relate_elements
-from gsum_resources.text.entities import extract_entities
+from gsum_resources.text.entities import extract_entities, relate_elements
 from gsum_resources.text.facts import extract_facts
 from gsum_resources.text.filling import Share
-from gsum_resources.text.keyphrases import distinct, keyphrases
-from gsum_resources.text.keywords import keywords
-from gsum_resources.text.pauses import least_alike
-from gsum_resources.text.question import write_question
+from gsum_resources.text.keyphrases import (
+    distinct,
+    keyphrases,
+    keywords,
+    topic_title,
+    write_question,
+)
 from gsum_resources.text.question_kinds import words_of_answer
-from gsum_resources.text.ranking import centrality, relevance
+from gsum_resources.text.ranking import (
+    centrality,
+    helpfulness,
+    least_alike,
+    relevance,
+    worth_of_sentences,
+)
 from gsum_resources.text.reading import Reading
-from gsum_resources.text.relevance import helpfulness, worth_of_sentences
-from gsum_resources.text.rendering import render_sentences
+from gsum_resources.text.sentences import render_sentences
 from gsum_resources.text.summarize import SummarySettings, choose_sentences
-from gsum_resources.text.topics import topic_title
 from gsum_resources.text.vocabulary import word_set
 
 _NAMES = {

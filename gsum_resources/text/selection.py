@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from gsum_resources.text.sentences import ENDS, Sentence
-from gsum_resources.text.vocabulary import content_stems, count_words, words
+from gsum_resources.text.vocabulary import content_stems, n_words, words
 
 _OWN = frozenset(("i", "me", "my", "you", "your"))
 _HANGING = re.compile(
@@ -110,8 +110,8 @@ def select_sentences(
         worth *= wanted
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
-    sizes = [count_words(s.text) for s in sentences]
-    names = [count_words(s.speaker) for s in sentences]
+    sizes = [n_words(s.text) for s in sentences]
+    names = [n_words(s.speaker) for s in sentences]
     values, seen = dict(weights), Counter[str]()  # what each word adds, and how often it is covered
 
     def gain(i: int) -> float:

@@ -1,11 +1,16 @@
-"""Words and their weights: tokens, stems, function words, text lengths."""
+"""Words of texts in any script: tokens, stems, function words, text lengths.
+
+Chinese, Japanese, Thai and a few other scripts have no blanks between words. Where texts are
+searched, their words are overlapping pairs of characters, the usual remedy without a dictionary.
+"""
 
 import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
-from gsum_resources.text.scripts import is_plain, n_words, words_in
+import regex
 
 _WORD = re.compile(r"([^\W_]+)(?:['’][^\W\d_]+)?")  # without its ending
 _ENDING = re.compile(r"(?<=[^\W_])['’][^\W\d_]+")
@@ -85,11 +90,6 @@ def _content_stems(text: str) -> Sequence[str]:
     return tuple(stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1)
 
 
-def count_words(text: str) -> int:
-    """Return the number of blank-separated words, and of characters of scripts without blanks."""
-    return n_words(text)
-
-
 def count_tokens(text: str) -> int:
     """Return the approximate number of word pieces: one per short word, or per 6 letters.
 
@@ -97,3 +97,60 @@ def count_tokens(text: str) -> int:
     """
     pieces = re.findall(r"\w+|[^\w\s]", text)
     return len(pieces) + sum(math.ceil(len(p) / 6) - 1 for p in pieces if len(p) > 9)
+
+
+FILLER_WORDS = word_set(
+    """
+    uh uhh uhm um umm er erm errm ah aah eh hm hmm mm mmm huh oh ooh
+    you know see i mean guess suppose if like as said let s
+    well so okay ok o k right basically actually obviously yeah yes yep yup sort kind of
+    alright all sure fine exactly good great cool anyway now then also but and or
+    """
+)
+"""Words that openers ("Okay, so"), asides ("you know", "I mean") and hesitations consist of."""
+
+
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+"""Scripts without blanks between words, for a set of a regular expression."""
+CHARACTER = rf"[{UNSPACED}]\p{{M}}*"
+"""One character of these scripts with its marks."""
+
+_PLAIN = re.compile(r"\w+")  # ten times as fast; the same words where this finds nothing:
+_OTHER = re.compile("[\u0300-\u1fff\u2c00-\U0010ffff]")
+# as `\w+` of `re`, but marks, such as the vowels of Indic scripts, do not end a word
+_ANY_WORD = regex.compile(
+    rf"(?P<run>(?:{CHARACTER})+)|(?:(?![{UNSPACED}])[\p{{L}}\p{{N}}_]\p{{M}}*)+"
+)
+_CHARACTER = regex.compile(CHARACTER)
+_CASELESS = regex.compile(r"[\p{L}--[\p{Lu}\p{Ll}\p{Lt}\p{Lm}]]", regex.VERSION1)
+_CASED = regex.compile(r"[\p{Lu}\p{Ll}\p{Lt}]")
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text in order; those of scripts without blanks as character pairs."""
+    if is_plain(text):
+        return _PLAIN.findall(text)
+    words = []
+    for match in _ANY_WORD.finditer(text):
+        units = _CHARACTER.findall(match[0]) if match["run"] else [match[0]]
+        words += [first + second for first, second in pairwise(units)] or units
+    return words
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text has Latin letters without separate marks only."""
+    return not _OTHER.search(text)
+
+
+def n_words(text: str) -> int:
+    """Return the number of blank-separated words, and of characters of scripts without blanks."""
+    spaced, n_characters = _CHARACTER.subn(" ", text) if not is_plain(text) else (text, 0)
+    pieces = spaced.split()
+    if not n_characters:
+        return len(pieces)
+    return n_characters + sum(any(map(str.isalnum, piece)) for piece in pieces)
+
+
+def has_case(text: str) -> bool:
+    """Return whether most letters of a text are of a script with capitals, or it has no letters."""
+    return is_plain(text) or len(_CASED.findall(text)) >= len(_CASELESS.findall(text))

@@ -26,7 +26,7 @@ from benchmarks.graphs import (
 from benchmarks.multi_hop import HOPS, World
 from benchmarks.quality import TOKENS, Row
 from benchmarks.results import ROOT
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 
 ASKED = [f"q{i}" for i in range(16)]
 CHUNKS = [

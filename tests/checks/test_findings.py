@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.document_checks import none_rejected
+from gsum_assets.corpus.intake import none_rejected
 from gsum_assets.evaluation.judge_checks import no_position_bias, verdicts_parsed
 from gsum_assets.evaluation.result_checks import (
     citations_support,

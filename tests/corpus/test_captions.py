@@ -4,9 +4,8 @@ import pytest
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.worker import convert
-from gsum_assets.corpus.locations import Locations
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.sections import sections_of
+from gsum_assets.corpus.sections import Locations, sections_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.text.speech import speaker_labels, turns
 

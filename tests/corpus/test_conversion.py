@@ -5,9 +5,13 @@ import sys
 import pytest
 
 from gsum_assets.corpus.conversion.converter import Converter
-from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, converter_version
-from gsum_assets.corpus.conversion.pages import paragraphs, without_running_lines
-from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.conversion.formats import (
+    FORMATS,
+    ConversionError,
+    converter_version,
+    useful_title,
+)
+from gsum_assets.corpus.conversion.pdf import paragraphs, without_running_lines
 from gsum_assets.corpus.conversion.worker import convert
 from tests.corpus.office_files import archive, docx, encrypted_pdf, epub, pdf, pptx
 

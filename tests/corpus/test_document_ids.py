@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.decoding import NotTextError, decode
-from gsum_assets.corpus.document_ids import ids_of_files
 from gsum_assets.corpus.load import load
-from gsum_assets.corpus.records import id_problem
+from gsum_assets.corpus.records import id_problem, ids_of_files
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
 
 # Every file name gives a document; ids are stable, and titles keep the name.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.earlier_vectors import with_earlier
+from gsum_assets.corpus.index import with_earlier
 from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from gsum_assets.cli.main import main
-from gsum_assets.corpus.find import find_corpus
-from gsum_assets.corpus.init import commented_toml, corpus_name, init_corpus
+from gsum_assets.corpus.find import corpus_name, find_corpus, init_corpus
+from gsum_assets.corpus.settings_file import commented_toml
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_resources.settings.home import Home

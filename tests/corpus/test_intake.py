@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.document_checks import none_rejected
-from gsum_assets.corpus.intake import folder_intake, intake
+from gsum_assets.corpus.intake import folder_intake, intake, none_rejected
 from gsum_assets.pipeline.tables import TABLES
 from tests.conftest import CORPUS, House
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gsum_assets.corpus.find import found_in
 from gsum_assets.corpus.folder import stamp_of
-from gsum_assets.corpus.init import found_in
 from gsum_assets.corpus.listing import list_files, open_regular
 from gsum_assets.corpus.load import load, scan, take
 from gsum_assets.corpus.queries import load_queries

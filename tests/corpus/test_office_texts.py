@@ -8,9 +8,8 @@ import pytest
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError
 from gsum_assets.corpus.conversion.worker import CONVERTERS, convert
-from gsum_assets.corpus.locations import Locations
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.sections import sections_of
+from gsum_assets.corpus.sections import Locations, sections_of
 from gsum_assets.pipeline.tables import TABLES
 from tests.corpus.office_files import archive, odt, xlsx
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.buckets import size_of
-from gsum_assets.corpus.edit import write_k
-from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.corpus.find import corpora_in, find_corpus, init_corpus
 from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
-from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.load import Document, load, scan
+from gsum_assets.corpus.settings_file import write_k
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.prompts import PromptFolder, overrides, prompt_text

@@ -3,11 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.locations import Locations
-from gsum_assets.corpus.queries import Query, Span
+from gsum_assets.corpus.queries import Query, Span, query_rows
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.sections import sections_of
+from gsum_assets.corpus.sections import Locations, sections_of
 from gsum_assets.pipeline.tables import TABLES
 
 # Pages and headings by character, and the location of a passage.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_assets.corpus.importers.transcript import clean_turn, transcript
+from gsum_assets.corpus.importers.qmsum import clean_turn, transcript
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.queries import as_queries
+from gsum_assets.corpus.queries import as_queries, query_rows
 from gsum_assets.evaluation.generate_questions import QuestionsSettings, generate_questions
 from gsum_assets.evaluation.question_topics import Topic, distinct_topics, find_topics
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
+from gsum_assets.corpus.find import found_in
 from gsum_assets.corpus.folder import stamp_of
-from gsum_assets.corpus.init import found_in
 from gsum_assets.corpus.load import load, scan
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 from tests.fuzz.folder_plans import plans, written

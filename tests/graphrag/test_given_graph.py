@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.name_index import texts_holding
-from gsum_assets.corpus.names import holds, name_key
+from gsum_assets.corpus.names import holds, name_key, texts_holding
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings

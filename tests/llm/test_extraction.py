@@ -6,12 +6,10 @@ import pytest
 from gsum_assets.corpus.names import clean_name, names_skipped
 from gsum_resources.text.entities import extract_entities, guess_type, proper_names
 from gsum_resources.text.facts import atomic_statements, extract_facts
-from gsum_resources.text.keyphrases import distinct, keyphrases
+from gsum_resources.text.keyphrases import distinct, enumerate_phrases, keyphrases, write_question
 from gsum_resources.text.noun_phrases import noun_phrases
-from gsum_resources.text.question import write_question
-from gsum_resources.text.relevance import grade
+from gsum_resources.text.ranking import grade
 from gsum_resources.text.sentences import read_sentences
-from gsum_resources.text.topics import enumerate_phrases
 
 MEETING = read_sentences(
     [

@@ -10,8 +10,8 @@ from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entity, Relationship
-from gsum_resources.text.element_relations import relate_elements
-from gsum_resources.text.pauses import least_alike
+from gsum_resources.text.entities import relate_elements
+from gsum_resources.text.ranking import least_alike
 from gsum_resources.text.sentences import read_sentences
 from tests.llm.embedders import WordEmbedder
 from tests.servers.clients import client_of, settings_for

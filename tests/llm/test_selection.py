@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.selection import (
     SelectionSettings,
     is_statement,
@@ -17,7 +16,7 @@ from gsum_resources.text.selection import (
     select_sentences,
     word_weights,
 )
-from gsum_resources.text.sentences import Sentence, read_sentences
+from gsum_resources.text.sentences import Sentence, read_sentences, render_sentences
 from gsum_resources.text.vocabulary import content_stems
 from tests.llm.embedders import WordEmbedder
 

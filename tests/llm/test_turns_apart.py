@@ -11,8 +11,7 @@ from gsum_assets.evaluation.quotations import Words
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entities, Facts
-from gsum_resources.text.rendering import flat_text, join_texts, render_sentences
-from gsum_resources.text.sentences import read_sentences
+from gsum_resources.text.sentences import flat_text, join_texts, read_sentences, render_sentences
 from gsum_resources.text.speech import trim_speech
 from tests.llm.embedders import WordEmbedder
 

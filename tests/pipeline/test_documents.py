@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.find import init_corpus
 from gsum_assets.corpus.folder import stamp_of
-from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.intake import stored_intake
-from gsum_assets.corpus.locations import Locations
+from gsum_assets.corpus.sections import Locations
 from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_assets.runner.forget import forget
 from tests.conftest import House

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from dagster._core.events import EngineEventData
 
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.dagster_assets import record
 from gsum_assets.dagster_assets.partitions import COMMAND, PARTITION
 from gsum_assets.dagster_assets.record import (

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from gsum_assets.cli.main import main
-from gsum_assets.corpus.edit import write_k
+from gsum_assets.corpus.settings_file import write_k
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.retrieval.settings import RetrievalSettings
 from tests.conftest import House

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from gsum_assets.corpus.edit import keep_methods
+from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.refresh.requests import move_requests
 from gsum_assets.registry.families import METHODS

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.importers.odsum import read_odsum_story
+from gsum_assets.corpus.importers.stories import read_odsum_story
 from gsum_assets.retrieval import bm25, bm25_segments
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings, indexed
 from gsum_assets.retrieval.bm25_segments import (

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.conversion.plain import decoded_text
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, decoded_text
 
 UNKNOWN = "Unknown Speaker"
 """Label of speech without a name, where the captions around it have one."""

@@ -1,11 +1,14 @@
 """Registry of the file types that are converted, and the result of a conversion."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Literal
+
+from gsum_assets.corpus.decoding import NotTextError, decode
 
 _OWN_VERSION = "2"  # increase it when the text of a file may change
 _HTML = ("beautifulsoup4", "lxml", "markdownify")
@@ -113,3 +116,31 @@ def converter_version(suffix: str) -> str:
 def converters_version() -> str:
     """Return the versions of all converters."""
     return "; ".join(sorted({converter_version(suffix) for suffix in FORMATS}))
+
+
+_MOST_CHARS = 200  # maximum length of a title; anything longer is a text
+_JUNK = re.compile(
+    r"""
+      microsoft\s(word|powerpoint|office).*   # "Microsoft Word - report.doc"
+    | (untitled|unbenannt|sans\stitre|no\stitle|title|document|doc|slide|presentation)[\s_-]*\d*
+    | powerpoint[ -]pr.sentation
+    | .*\.(docx?|pptx?|xlsx?|pdf|dvi|ps|tex|indd|qxd|rtf|odt|html?|txt)
+    | [\W\d_]*                                # no letter
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def useful_title(title: object) -> str:
+    """Return a title on one line, or "" if it says nothing about the document."""
+    text = " ".join(title.split()) if isinstance(title, str) else ""
+    return "" if len(text) > _MOST_CHARS or _JUNK.fullmatch(text) else text
+
+
+def decoded_text(content: bytes) -> str:
+    """Return the characters of a text file, with LF as line end and without NUL."""
+    try:
+        text, _ = decode(content)
+    except NotTextError as error:
+        raise ConversionError(str(error)) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

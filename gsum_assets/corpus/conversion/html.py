@@ -1,11 +1,20 @@
-"""Main content of web pages as Markdown, without navigation, links and pictures."""
+"""Web pages, without navigation, links and pictures, and EPUB books as Markdown."""
 
 import codecs
+import io
+import posixpath
 import re
+import zipfile
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    readable_as,
+    useful_title,
+)
 from gsum_assets.corpus.decoding import NotTextError, decode
 
 _UNREAD = (
@@ -130,3 +139,60 @@ def _markdown(root: Any) -> str:
     text = converter.convert_soup(root).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     text = "\n".join(line.rstrip() for line in text.replace("\xa0", " ").split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
+
+
+_XML_NAMES = {
+    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
+    "o": "http://www.idpf.org/2007/opf",
+    "d": "http://purl.org/dc/elements/1.1/",
+    "e": "http://www.w3.org/2001/04/xmlenc#",
+}
+_CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
+
+
+def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converted:
+    """Return the chapters of a book as Markdown, in reading order."""
+    with readable_as("EPUB", "download it again"), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        rootfile = xml_root(archive.read("META-INF/container.xml")).find(
+            ".//c:rootfile", _XML_NAMES
+        )
+        if rootfile is None:
+            raise ValueError("META-INF/container.xml names no rootfile")
+        package = rootfile.get("full-path")
+        root = xml_root(archive.read(package))
+        chapters = _chapters(root, posixpath.dirname(package))
+        encrypted = set()  # in many books only fonts are
+        if "META-INF/encryption.xml" in archive.namelist():
+            encryption = xml_root(archive.read("META-INF/encryption.xml"))
+            references = encryption.iterfind(".//e:CipherReference", _XML_NAMES)
+            encrypted = {unquote(reference.get("URI")) for reference in references}
+        if locked := encrypted & set(chapters):
+            raise ConversionError(
+                f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
+                "without it"
+            )
+        texts = []
+        for number, name in enumerate(chapters, start=1):
+            html = decoded(archive.read(name))
+            texts.append(html_to_markdown(html, whole=True).text)
+            report(number, len(chapters))
+    text = "\n\n".join(text for text in texts if text.strip())
+    if not text:
+        raise ConversionError("the book has no text, perhaps only pictures; remove it")
+    title = root.findtext(".//d:title", "", _XML_NAMES)
+    return Converted(useful_title(title), text)
+
+
+def _chapters(package: Any, folder: str) -> list[str]:
+    """Return the paths of the chapters within the archive, in reading order."""
+    items = {
+        item.get("id"): item.get("href")
+        for item in package.iterfind(".//o:manifest/o:item", _XML_NAMES)
+        if item.get("media-type") in _CHAPTER_TYPES
+        and "nav" not in (item.get("properties") or "").split()
+    }
+    order = (
+        reference.get("idref") for reference in package.iterfind(".//o:spine/o:itemref", _XML_NAMES)
+    )
+    hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
+    return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]

@@ -4,9 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
-from gsum_assets.corpus.conversion.plain import decoded_text
-from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    decoded_text,
+    readable_as,
+    useful_title,
+)
 
 _LEVELS = {
     "part": 2,

@@ -6,9 +6,8 @@ from email.message import EmailMessage
 from email.policy import default
 from typing import cast
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, useful_title
 from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
-from gsum_assets.corpus.conversion.titles import useful_title
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a message of a mailbox

@@ -4,9 +4,13 @@ import json
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
-from gsum_assets.corpus.conversion.plain import decoded_text
-from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    decoded_text,
+    readable_as,
+    useful_title,
+)
 
 _BREAK = "\n\n"
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+\S", re.MULTILINE)

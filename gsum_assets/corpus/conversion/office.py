@@ -1,15 +1,23 @@
-"""Text of Word and PowerPoint files."""
+"""Text of Word, PowerPoint, RTF, OpenDocument and workbook files."""
 
+import datetime as dt
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from html import escape
 from itertools import accumulate
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as, with_text
-from gsum_assets.corpus.conversion.html import html_to_markdown
-from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    readable_as,
+    useful_title,
+    with_text,
+)
+from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
 _BREAK = "\n\n"
@@ -96,3 +104,145 @@ def _clean(text: str) -> str:
     """Return stripped lines; PowerPoint breaks lines with a vertical tab."""
     lines = (line.strip() for line in text.replace("\v", "\n").splitlines())
     return "\n".join(line for line in lines if line)
+
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
+_ODF_TEXT, _ODF_TABLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}"
+_ODF_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
+_ODF_TAGS = {
+    f"{_ODF_TEXT}p": "p",
+    f"{_ODF_TEXT}list": "ul",
+    f"{_ODF_TEXT}list-item": "li",
+    f"{_ODF_TABLE}table": "table",
+    f"{_ODF_TABLE}table-row": "tr",
+    f"{_ODF_TABLE}table-cell": "td",
+}
+_ODF_BLANKS = {f"{_ODF_TEXT}tab": " ", f"{_ODF_TEXT}line-break": "<br/>"}
+_ODF_UNREAD = frozenset(
+    {
+        f"{_ODF_TEXT}tracked-changes",  # deleted text
+        f"{_ODF_TEXT}table-of-content",
+        f"{_ODF_TEXT}sequence-decls",
+        f"{{{_ODF}office:1.0}}annotation",
+    }
+)
+
+
+def convert_odt(content: bytes) -> Converted:
+    """Return an OpenDocument text as Markdown, headings by their outline level."""
+    with (
+        readable_as("OpenDocument", "open it in LibreOffice and save it again"),
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise ConversionError("encrypted; save it without a password")
+        body = xml_root(archive.read("content.xml")).find(f".//{{{_ODF}office:1.0}}text")
+        has_meta = "meta.xml" in archive.namelist()
+        title = xml_root(archive.read("meta.xml")).findtext(_ODF_TITLE, "") if has_meta else ""
+        if body is None:
+            raise ValueError("content.xml holds no text")
+    text = html_to_markdown(f"<body>{_odf_inner(body)}</body>", whole=True).text
+    return with_text(useful_title(title), text)
+
+
+def _odf_inner(element: Any) -> str:
+    """Return the content of an element as HTML."""
+    pieces = [escape(element.text or "", quote=False)]
+    for child in element:
+        pieces += [_odf_html(child), escape(child.tail or "", quote=False)]
+    return "".join(pieces)
+
+
+def _odf_html(element: Any) -> str:
+    tag = element.tag
+    if not isinstance(tag, str) or tag in _ODF_UNREAD:  # not a string: a comment or an entity
+        return ""
+    if tag in _ODF_BLANKS:
+        return _ODF_BLANKS[tag]
+    if tag == f"{_ODF_TEXT}s":
+        return " "
+    inner = _odf_inner(element)
+    if tag == f"{_ODF_TEXT}h":
+        level = element.get(f"{_ODF_TEXT}outline-level", "1")
+        level = min(int(level), 6) if level.isdigit() else 1
+        return f"<h{level}>{inner}</h{level}>"
+    if tag == f"{_ODF_TEXT}note":
+        bodies = element.iterfind(f"{_ODF_TEXT}note-body")
+        note = " ".join("".join(text for body in bodies for text in body.itertext()).split())
+        return f" ({escape(note, quote=False)})"
+    name = _ODF_TAGS.get(tag)
+    return f"<{name}>{inner}</{name}>" if name else inner
+
+
+_RTF_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
+_RTF_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
+
+
+def convert_rtf(content: bytes) -> Converted:
+    """Return an RTF file as Markdown; headings are the paragraphs with an outline level."""
+    from striprtf.striprtf import rtf_to_text
+
+    if not content.lstrip().startswith(b"{\\rtf"):
+        raise ConversionError("not RTF: it does not begin with {\\rtf; save it as RTF again")
+    source = content.decode("cp1252", "replace")  # other characters are escaped in RTF
+    marked = _RTF_LEVEL.sub(
+        lambda level: rf"\outlinelevel{level[1]} {'#' * (int(level[1]) + 1)} ", source
+    )
+    title = _RTF_TITLE.search(source)
+    with readable_as("RTF", "save it again"):
+        text = rtf_to_text(marked, errors="replace")
+        name = rtf_to_text(rf"{{\rtf1 {title[1]}}}", errors="replace") if title else ""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = _BLANK_LINES.sub("\n\n", _EMPTY_HEADING.sub("", text)).strip("\n")
+    return with_text(useful_title(name), text)
+
+
+def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Converted:
+    """Return the rows of all sheets as a Markdown table, formulas by their stored values."""
+    from python_calamine import CalamineWorkbook
+
+    lines: list[str] = []
+    starts: list[int] = []
+    labels: list[str] = []
+    length = 0
+    with (
+        readable_as("a workbook", "save it again, without a password"),
+        CalamineWorkbook.from_filelike(io.BytesIO(content)) as book,
+    ):
+        names = book.sheet_names
+        for number, name in enumerate(names, start=1):
+            for label, line in _sheet(book.get_sheet_by_index(number - 1), name):
+                if label:
+                    starts.append(length)
+                    labels.append(label)
+                lines.append(line)
+                length += len(line) + 1
+            report(number, len(names))
+    if not labels:
+        raise ConversionError(f"no text in its {len(names):,} sheets; fill it or remove it")
+    return Converted("", "\n".join(lines), tuple(starts), tuple(labels))
+
+
+def _sheet(sheet: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield label and line of each row that is not empty, after a line with the sheet's name."""
+    first = (sheet.start or (0, 0))[0] + 1  # rows before it are empty
+    title = " ".join(name.replace("\0", "").split())
+    is_named = False
+    for number, values in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+        cells = []
+        for value in values:
+            if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+                value = int(value)
+            elif isinstance(value, dt.datetime) and value.time() == dt.time():
+                value = value.date()
+            cells.append(" ".join(str(value).replace("\0", "").split()))
+        while cells and not cells[-1]:
+            cells.pop()
+        if not cells:
+            continue
+        if not is_named:
+            yield "", f"## {title}"
+            is_named = True
+        yield f'sheet "{title}", row {number}', f"| {' | '.join(cells)} |"

@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, with_text
+from gsum_assets.corpus.conversion.formats import Converted, decoded_text, with_text
 from gsum_assets.corpus.conversion.html import html_to_markdown
-from gsum_assets.corpus.conversion.plain import decoded_text
 
 _DIRECTIVE = re.compile(
     r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]+?)::(?:[ \t]|$)", re.MULTILINE

@@ -13,18 +13,20 @@ from dataclasses import asdict
 from typing import IO
 
 from gsum_assets.corpus.conversion.captions import convert_captions
-from gsum_assets.corpus.conversion.epub import convert_epub
 from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted
-from gsum_assets.corpus.conversion.html import convert_html
+from gsum_assets.corpus.conversion.html import convert_epub, convert_html
 from gsum_assets.corpus.conversion.latex import convert_latex
 from gsum_assets.corpus.conversion.mail import convert_eml, convert_mbox
 from gsum_assets.corpus.conversion.notebook import convert_notebook
-from gsum_assets.corpus.conversion.odt import convert_odt
-from gsum_assets.corpus.conversion.office import convert_docx, convert_pptx
+from gsum_assets.corpus.conversion.office import (
+    convert_docx,
+    convert_odt,
+    convert_pptx,
+    convert_rtf,
+    convert_workbook,
+)
 from gsum_assets.corpus.conversion.pdf import convert_pdf
 from gsum_assets.corpus.conversion.restructured import convert_rst
-from gsum_assets.corpus.conversion.rtf import convert_rtf
-from gsum_assets.corpus.conversion.workbook import convert_workbook
 
 MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
 

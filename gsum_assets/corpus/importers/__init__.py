@@ -10,11 +10,14 @@ from gsum_assets.corpus.importers.benchmark import (
 )
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH
 from gsum_assets.corpus.importers.graphrag_package import GRAPHRAG
-from gsum_assets.corpus.importers.multihop_rag import MULTIHOP_RAG
-from gsum_assets.corpus.importers.odsum import ODSUM_MEETING, ODSUM_STORY
 from gsum_assets.corpus.importers.qmsum import QMSUM
-from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA, QUALITY
-from gsum_assets.corpus.importers.squality import SQUALITY
+from gsum_assets.corpus.importers.question_answering import (
+    MULTIHOP_RAG,
+    MUSIQUE,
+    NARRATIVEQA,
+    QUALITY,
+)
+from gsum_assets.corpus.importers.stories import ODSUM_MEETING, ODSUM_STORY, SQUALITY
 from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
 from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
 from gsum_resources.messages.suggest import did_you_mean

@@ -19,7 +19,7 @@ from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
-from gsum_resources.text.vocabulary import count_words
+from gsum_resources.text.vocabulary import n_words
 
 
 def judgements_and_win_rates(
@@ -54,7 +54,7 @@ def _n_words(summaries: pa.Table) -> dict[tuple[str, str], float]:
     """Return the mean words of the samples of each answer, by method and query id."""
     words: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in summaries.select(["method", "query_id", "text"]).to_pylist():
-        words[row["method"], row["query_id"]].append(count_words(row["text"]))
+        words[row["method"], row["query_id"]].append(n_words(row["text"]))
     return {answer: sum(counts) / len(counts) for answer, counts in words.items()}
 
 
