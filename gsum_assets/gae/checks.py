@@ -17,18 +17,16 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
     """Check that embeddings differ: the mean cosine of two is at most 0.99."""
     n = embeddings.num_rows
     mean = mean_cosine(stacked(embeddings["embedding"]).astype(np.float64)) if n else 0.0
-    alike = [{"mean_cosine": mean}] if mean > _MOST_ALIKE else []
     return found(
         count(min(n, 1), "method with embeddings", "methods with embeddings"),
-        pa.Table.from_pylist(alike, pa.schema([("mean_cosine", pa.float64())])),
+        pa.table({"mean_cosine": [mean] if mean > _MOST_ALIKE else []}),
         f"have embeddings that hardly differ (mean cosine of two: {mean:.4f}), over-smoothed by "
         "graph convolutions; set fewer layers in corpus.toml, [gae.training]",
     )
 
 
 def mean_cosine(vectors: np.ndarray) -> float:
-    """Return the mean over all pairs of finite vectors; 1 if all are equal, 0 for at most two."""
-    vectors = vectors[np.isfinite(vectors).all(axis=1)]
+    """Return the mean over all pairs of vectors; 1 if all are equal, 0 for at most two."""
     n = len(vectors)
     if n <= _FEW:
         return 0.0
@@ -37,19 +35,6 @@ def mean_cosine(vectors: np.ndarray) -> float:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     total = (vectors / np.where(lengths > 0, lengths, 1)).sum(axis=0)
     return float((total @ total - (lengths > 0).sum()) / (n * (n - 1)))
-
-
-def finite(embeddings: pa.Table) -> Finding:
-    """Check that no embedding has an infinite value or none."""
-    checked = count(embeddings.num_rows, "embedding")
-    if not embeddings.num_rows:
-        return Finding(checked)
-    is_finite = np.isfinite(stacked(embeddings["embedding"])).all(axis=1)
-    return found(
-        checked,
-        embeddings.select(["chunk_id"]).filter(pa.array(~is_finite)),
-        "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
-    )
 
 
 def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
@@ -63,20 +48,23 @@ def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
     checked = count(row.num_rows, "clustering")
     if not row.num_rows or n_passages <= _FEW:
         return Finding(checked)
-    problem = ""
     if row["largest"][0].as_py() > _LARGEST:
-        problem = (
+        return found(
+            checked,
+            row,
             "have over half of the passages in one cluster; set a greater resolution, a smaller "
             "dbscan_eps or a smaller k_means_size in corpus.toml, [gae.clusters]; where embeddings "
-            "are clustered also fewer layers in [gae.training]"
+            "are clustered also fewer layers in [gae.training]",
         )
-    elif row["n_clusters"][0].as_py() > _ALONE * n_passages:
-        problem = (
+    if row["n_clusters"][0].as_py() > _ALONE * n_passages:
+        return found(
+            checked,
+            row,
             "have nearly every passage alone in its cluster; set a smaller resolution, a greater "
             "dbscan_eps or a greater k_means_size in corpus.toml, [gae.clusters], or a greater "
-            "n_nearest in [gae.graph]"
+            "n_nearest in [gae.graph]",
         )
-    return found(checked, row, problem) if problem else Finding(checked)
+    return Finding(checked)
 
 
 NOT_OVER_SMOOTHED = Check(
@@ -84,11 +72,6 @@ NOT_OVER_SMOOTHED = Check(
     "Embeddings differ: the mean cosine of two is at most 0.99.",
     lambda partition: not_over_smoothed(partition.rows()),
     warns=True,
-)
-FINITE = Check(
-    "finite",
-    "Every embedding is finite.",
-    lambda partition: finite(partition.rows()),
 )
 NOT_DEGENERATE = Check(
     "not_degenerate",

@@ -1,15 +1,29 @@
-"""Clustering of passages by the graph (ours) or by their embeddings (paper, 3.1.2)."""
+"""Clustering of passages by the graph (ours) or by their embeddings (paper, 3.1.2), and its weight.
+
+Without labels, the weight of re-ranking by a clustering follows from held-out passages that serve
+as queries: an independent retriever values the results that re-ranking moves up
+(`retrieval/held_out.py`).
+"""
 
 import numpy as np
 
-from gsum_assets.gae.graph_edges import Edges
+from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Clustering
+from gsum_assets.gae.rank import reranked
 from gsum_assets.gae.settings import ClusterSettings
 from gsum_assets.graphs.clusters import by_size, leiden
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.held_out import held_out, held_out_within, joined, t_value
+from gsum_assets.retrieval.hybrid import min_max
 
+_SEED = 0  # of Leiden and K-Means
+_LEAST_SAMPLES = 2  # passages within eps (C.3)
 # Comparing all pairs of more nodes takes minutes.
 _MOST_EXACT = 2**14 - 1
 _BATCH, _PASSES = 4096, 10  # of mini-batch K-Means: nodes per batch, passes over the nodes
+_PROBES = 300  # held-out passages
+_JUDGED_AT = 5  # K for held-out passages: 50 candidates are re-ranked
+_BY_CHANCE = 2.0  # t value that chance exceeds in one of twenty cases
 
 
 def clustered(
@@ -31,30 +45,30 @@ def clustered(
     if n < 2:
         return np.arange(n)
     if name == "leiden":
-        return leiden(n, *edges, settings.resolution, settings.seed)
+        return leiden(n, *edges, settings.resolution, _SEED)
     if name == "k_means":
         lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
         scaled = embeddings / np.where(lengths > 0, lengths, 1)
-        return k_means(scaled, max(1, round(n / settings.k_means_size)), settings.seed)
+        return k_means(scaled, max(1, round(n / settings.k_means_size)))
     if n > _MOST_EXACT:
         raise ValueError(
             f"gae/clusters: DBSCAN of {n:,} passages would compare all pairs; at most "
             f"{_MOST_EXACT:,} are clustered by it, use the method gae or gae-autoencoder instead"
         )
-    return dbscan(embeddings, settings.dbscan_eps, settings.dbscan_min_samples)
+    return dbscan(embeddings, settings.dbscan_eps)
 
 
-def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarray:
+def dbscan(embeddings: np.ndarray, eps: float) -> np.ndarray:
     """Return DBSCAN clusters (Ester et al., 1996), `(n_nodes,)`; noise points are single."""
     from sklearn.cluster import DBSCAN
 
-    clusters = DBSCAN(eps=eps, min_samples=min_samples).fit_predict(embeddings)
+    clusters = DBSCAN(eps=eps, min_samples=_LEAST_SAMPLES).fit_predict(embeddings)
     noise = clusters < 0
     clusters[noise] = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
     return by_size(clusters)
 
 
-def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
+def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return K-Means clusters (MacQueen, 1967), `(n_nodes,)`, at most one per distinct embedding.
 
     Beyond 16,383 nodes it is mini-batch K-Means (Sculley, 2010).
@@ -63,7 +77,7 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
 
     n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
     if len(embeddings) <= _MOST_EXACT:
-        model = KMeans(n_clusters, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
+        model = KMeans(n_clusters, n_init=3, random_state=_SEED)  # pyright: ignore[reportArgumentType]
     else:
         model = MiniBatchKMeans(
             n_clusters,
@@ -71,6 +85,39 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
             n_init=1,  # pyright: ignore[reportArgumentType]
             batch_size=_BATCH,
             max_iter=_PASSES,
-            random_state=seed,
+            random_state=_SEED,
         )
     return by_size(model.fit_predict(embeddings))
+
+
+def agreements(collection: Collection, clusters: np.ndarray, language: str) -> dict[str, float]:
+    """Return the paired t of results after re-ranking and before; 0 without evidence (ours).
+
+    Parameters
+    ----------
+    collection : with embeddings.
+    clusters : cluster of each chunk, `(n_chunks,)`.
+    language : BCP 47 code.
+
+    Returns
+    -------
+    By scope of questions: `corpus`, and `document`, a single one.
+    """
+
+    def rerank_by(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        return reranked(min_max(scores), labels, _JUDGED_AT)
+
+    whole = held_out(collection, language, _PROBES)
+    within = [
+        probes.of_nodes(lambda scores, chunks=chunks: rerank_by(clusters[chunks], scores))
+        for _, chunks, probes in held_out_within(collection, language, _PROBES)
+    ]
+    return {
+        "corpus": float(t_value(whole.of_nodes(lambda scores: rerank_by(clusters, scores)))),
+        "document": float(t_value(joined(within))),
+    }
+
+
+def weight_of(agreement: float) -> float:
+    """Return max(0, 1 - (2 / t)^2), or 0 if t is not positive: effects within chance weigh 0."""
+    return max(0.0, 1 - (_BY_CHANCE / agreement) ** 2) if agreement > 0 else 0.0

@@ -1,15 +1,29 @@
-"""The encoder of the graph auto-encoder as a torch module over a `dgl` graph (paper, 3.1.2).
+"""The graph auto-encoder: graph convolutions trained to reconstruct the edges (paper, 3.1.2).
 
 Importing torch and dgl takes seconds, so import this module inside functions only.
 """
 
+import math
+from collections.abc import Callable
 from itertools import pairwise
 
-from dgl import DGLGraph
+import dgl
+import numpy as np
+import torch
 from dgl.nn.pytorch import GraphConv
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
+from gsum_assets.gae.graph import Edges
+from gsum_assets.gae.methods import Loss
 from gsum_assets.gae.settings import TrainingSettings
+from gsum_resources.embedding.processor import torch_threads
+
+_HIDDEN, _DIM = 128, 64  # width of the hidden layers and of an embedding (ours)
+_DROPOUT, _WEIGHT_DECAY = 0.5, 5e-4  # C.2
+# Of more nodes, which all pairs would exhaust memory for, a sample of pairs (ours)
+_EXACT_NODES, _SAMPLED = 2000, 512
+_SEED = 0  # of initial weights, dropout and sampled pairs
 
 
 class GraphEncoder(nn.Module):
@@ -18,20 +32,124 @@ class GraphEncoder(nn.Module):
     Parameters
     ----------
     n_features : features of a node.
+    layers : number of graph convolutions.
     """
 
-    def __init__(self, n_features: int, settings: TrainingSettings) -> None:
+    def __init__(self, n_features: int, layers: int) -> None:
         super().__init__()
-        hidden = [settings.hidden] * (settings.layers - 1)
-        widths = pairwise([n_features, *hidden, settings.dim])
+        hidden = [_HIDDEN] * (layers - 1)
+        widths = pairwise([n_features, *hidden, _DIM])
         self.convs = nn.ModuleList(GraphConv(into, out, bias=False) for into, out in widths)
         self.activations = nn.ModuleList(
-            nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(settings.dropout))
+            nn.Sequential(nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(_DROPOUT))
             for width in hidden
         )
 
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+    def forward(self, graph: dgl.DGLGraph, nodes: Tensor) -> Tensor:
         """Return embeddings `(n_nodes, dim)` for features `(n_nodes, n_features)`."""
         for conv, activation in zip(self.convs, [*self.activations, nn.Identity()], strict=True):
             nodes = activation(conv(graph, nodes))  # (n_nodes, width)
         return nodes
+
+
+def embed_graph(
+    features: np.ndarray,
+    pairs: np.ndarray,
+    settings: TrainingSettings,
+    loss: Loss,
+    on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
+) -> np.ndarray:
+    """Return the embeddings of a graph by an encoder trained on it, float32 `(n_nodes, dim)`.
+
+    Up to 2,000 nodes, the loss is over every pair; beyond, every epoch samples 512 nodes that
+    represent all nodes as the second of a pair. Torch uses one thread meanwhile: more than free
+    cores are ten times slower.
+
+    Parameters
+    ----------
+    features : features of at least two nodes, `(n_nodes, n_features)`.
+    pairs : the result of `undirected`.
+    on_epoch : called with the number of each epoch, from 1, and its loss, a mean over all pairs.
+
+    Raises
+    ------
+    ValueError
+        If the training diverges.
+    """
+    n = len(features)
+    ends = torch.from_numpy(pairs)
+    graph = dgl.graph((ends[0], ends[1]), num_nodes=n)
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        encoder = GraphEncoder(features.shape[1], settings.layers)
+        step = torch.optim.Adam(
+            encoder.parameters(), settings.learning_rate, weight_decay=_WEIGHT_DECAY
+        )
+        x = torch.from_numpy(features.astype(np.float32))
+        for epoch in range(1, settings.epochs + 1):
+            drawn = None if n <= _EXACT_NODES else torch.randperm(n)[:_SAMPLED]
+            value = reconstruction_loss(encoder(graph, x), ends, loss, drawn)
+            step.zero_grad()
+            # of the mean over pairs weight decay would be the larger part; the paper's is a sum
+            (n * n * value if loss == "squared" else value).backward()
+            step.step()
+            on_epoch(epoch, value.item())
+        with torch.no_grad():
+            vectors = encoder.eval()(graph, x).numpy()
+    if not np.isfinite(vectors).all():
+        raise ValueError(
+            "gae/embeddings: the training of the auto-encoder diverged; set a lower learning_rate "
+            "in corpus.toml, [gae.training]"
+        )
+    return vectors
+
+
+def reconstruction_loss(
+    z: Tensor, edges: Tensor, loss: Loss, columns: Tensor | None = None
+) -> Tensor:
+    """Return the loss of reconstructing A by sigmoid(Z Z^T), a mean over pairs of nodes.
+
+    "squared" is || A - sigmoid(Z Z^T) ||_F^2 / n^2 (paper, equations 6 and 7). "balanced" is
+    cross-entropy with edges weighted by the ratio of other pairs to edges, divided by twice the
+    share of other pairs (Kipf and Welling, 2016), which is the mean of that of edges and of others.
+    Both are sums over all pairs and corrections at the edges, A being 0 or 1.
+
+    Parameters
+    ----------
+    z : Z, `(n_nodes, dim)`.
+    edges : the result of `undirected`, as a tensor.
+    columns : sampled nodes, drawn without replacement, that represent all nodes as the second of a
+        pair, so that the loss is an unbiased estimate; None: all nodes, and the loss is exact.
+    """
+    others = z if columns is None else z[columns]
+    n_pairs, n_edges = len(z) ** 2, edges.shape[1]
+    at_all = z @ others.T  # (n_nodes, n_columns)
+    at_edges = (z[edges[0]] * z[edges[1]]).sum(1)  # (n_edges,)
+    if loss == "squared":
+        everywhere = at_all.sigmoid().square().mean()
+        return everywhere + (1 - 2 * at_edges.sigmoid()).sum() / n_pairs
+    of_edges = softplus(-at_edges).mean()
+    of_others = softplus(at_all).mean() * n_pairs - softplus(at_edges).sum()
+    return 0.5 * (of_edges + of_others / max(1, n_pairs - n_edges))
+
+
+def constant_loss(n_nodes: int, n_edges: int, loss: Loss) -> float:
+    """Return the least loss of one value for all pairs: the share of pairs that are edges.
+
+    For the balanced loss, in which edges are half, it is the logarithm of 2.
+    """
+    density = n_edges / n_nodes**2
+    return density * (1 - density) if loss == "squared" else math.log(2)
+
+
+def undirected(n_nodes: int, edges: Edges) -> np.ndarray:
+    """Return the pairs for which A is 1, in both directions, with each node and itself.
+
+    Returns
+    -------
+    Indices of distinct pairs, int64 `(2, n_edges)`, in ascending order.
+    """
+    loops = np.arange(n_nodes)
+    rows = np.concatenate([edges.sources, edges.targets, loops])
+    columns = np.concatenate([edges.targets, edges.sources, loops])
+    return np.stack(np.divmod(np.unique(rows * n_nodes + columns), n_nodes))

@@ -1,59 +1,48 @@
 """Graph-augmented summarization, its published form, and variants."""
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.gae.index import INDEX, TEXTS, collection_of
+from gsum_assets.gae.index import INDEX
 from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import Clusters, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
-from gsum_assets.gae.reflect import reflections
-from gsum_assets.gae.settings import (
-    ContextSettings,
-    GaeSettings,
-    RefineSettings,
-    RerankSettings,
-)
-from gsum_assets.gae.topics import topics
+from gsum_assets.gae.relevance import reflections, topics
+from gsum_assets.gae.settings import ContextSettings, GaeSettings, RefineSettings, RerankSettings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
-from gsum_assets.retrieval.loading import contexts_of
+from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.rerank import reranked
-
-_CLUSTERS = ("clusters", "clusterings")
 
 
 def _k(inputs: Inputs) -> int:
     return ContextSettings.model_validate(inputs.settings("gae.contexts")).k
 
 
-def _refine_settings(inputs: Inputs) -> RefineSettings:
-    return RefineSettings.model_validate(inputs.settings("gae.refine"))
+def _prompt_tokens(inputs: Inputs) -> int:
+    return RefineSettings.model_validate(inputs.settings("gae.refine")).prompt_tokens
+
+
+def _clusters(inputs: Inputs) -> Clusters:
+    return Clusters.from_tables(inputs.table("clusters"), inputs.table("clusterings"))
 
 
 def _rank(inputs: Inputs) -> pa.Table:
     has_clusters = METHODS[inputs.method].clustering is not None
     rankings = rank(
         inputs.method,
-        collection_of(inputs, "chunk_embeddings"),
+        collection_of(inputs),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
-        Clusters.from_tables(*map(inputs.table, _CLUSTERS)) if has_clusters else None,
+        _clusters(inputs) if has_clusters else None,
         inputs.settings("language"),
         _k(inputs) if has_clusters else 1,
-        RerankSettings.model_validate(inputs.settings("gae.rerank")),
+        RerankSettings.model_validate(inputs.settings("gae.rerank")).same_document,
     )
     return reranked(inputs, rankings)
-
-
-def _cluster_of(inputs: Inputs) -> Mapping[str, int]:
-    return Clusters.from_tables(*map(inputs.table, _CLUSTERS)).cluster_of
 
 
 def _topics(inputs: Inputs) -> Result:
@@ -61,11 +50,10 @@ def _topics(inputs: Inputs) -> Result:
         return Result(TABLES["gae.topics"].empty())
     return topics(
         inputs.table("contexts"),
-        _cluster_of(inputs),
+        _clusters(inputs),
         inputs.table("queries"),
         inputs.model("language_model"),
-        _refine_settings(inputs),
-        n_word_pieces,
+        _prompt_tokens(inputs),
         inputs.prompts("gae"),
     )
 
@@ -74,30 +62,29 @@ def _reflections(inputs: Inputs) -> Result:
     if not METHODS[inputs.method].reflects:
         return Result(TABLES["gae.reflections"].empty())
     contexts, queries = inputs.table("contexts"), inputs.table("queries")
-    model, prompts = inputs.model("language_model"), inputs.prompts("gae")
-    return reflections(contexts, queries, model, prompts)
+    return reflections(contexts, queries, inputs.model("language_model"), inputs.prompts("gae"))
 
 
 def _refined_contexts(inputs: Inputs) -> Result:
     contexts, queries = inputs.table("contexts"), inputs.table("queries")
-    settings, max_words = _refine_settings(inputs), inputs.settings("answer")["max_words"]
+    prompt_tokens, max_words = _prompt_tokens(inputs), inputs.settings("answer")["max_words"]
     if not METHODS[inputs.method].reflects:
-        return unrefined_contexts(contexts, queries, settings, max_words, n_word_pieces)
+        return unrefined_contexts(contexts, queries, prompt_tokens, max_words)
     return refined_contexts(
         contexts,
         inputs.table("topics"),
         inputs.table("reflections"),
-        _cluster_of(inputs),
+        _clusters(inputs),
         queries,
         inputs.model("language_model"),
-        settings,
+        prompt_tokens,
         max_words,
-        n_word_pieces,
         inputs.prompts("gae"),
     )
 
 
-_REFLECT = [name for name, one in METHODS.items() if one.reflects]
+_REFLECT = [name for name, method in METHODS.items() if method.reflects]
+_CLUSTERS = ("clusters", "clusterings")
 
 FAMILY = Family(
     "gae",
@@ -107,7 +94,7 @@ FAMILY = Family(
         Step(
             _rank,
             RANKINGS,
-            (*TEXTS, "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
+            ("documents", "chunks", "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
             code_version="6",
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),

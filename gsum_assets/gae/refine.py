@@ -7,36 +7,114 @@ reduced or dropped. The prompt keeps to its length for any number of passages.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
-from gsum_assets.evaluation.token_usage import spent, why
-from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer import answer_request, question_text
+from gsum_assets.evaluation.budget import Room, allowances, cut_to_tokens, lengths, room_for
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import NO_USAGE, spent, why
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
-from gsum_assets.gae.settings import RefineSettings
+from gsum_assets.gae.rank import Clusters
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
+Grade = Literal["high", "medium", "low"]
+Fate = Literal["whole", "edited", "condensed", "reduced", "cut", "dropped"]
+
+_TOPIC_WEIGHT = 0.5  # of the topic's relevance; the passage's has the rest
+_HIGH, _MEDIUM = 7.0, 4.0  # least score for a light edit, and for condensing (B)
+_MEDIUM_SHARE = 0.5  # of the words of a condensed passage (ours)
+_LOW_WORDS = 25  # of a reduced passage (ours)
 _PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)
 _MARK = re.compile(r"\A\s*\[1\]\s*")  # number of a passage in a prompt, which a reply may repeat
 # Range to which word pieces per word are clipped: scripts without blanks have one word per line.
 _FEWEST, _MOST = 1.0, 2.0
+_COPIED = ("sample", "rank", "node_id", "node_kind", "document_id", "position")
+
+
+@dataclass
+class Passage:
+    """A row of `contexts`, and its state during refinement.
+
+    Attributes
+    ----------
+    n_tokens : length of the original text, word pieces.
+    allowance : word pieces that the passage may have; 0: it is left out.
+    limit : word pieces beyond which a text is cut to the allowance.
+    """
+
+    row: Mapping[str, Any]
+    n_tokens: int
+    score: float | None = None
+    grade: Grade | None = None
+    allowance: int = 0
+    limit: int = 0
+    topic: str = ""
+    fate: Fate = "dropped"
+    text: str = ""
+    spent: Mapping[str, Any] = field(default_factory=lambda: NO_USAGE)
+
+    def show(self, text: str, fate: Fate) -> None:
+        """Set the text to show; a text equal to the original has the fate 'whole'."""
+        original = self.row["text"]
+        is_equal = text.strip() == original.strip()
+        self.text, self.fate = (original, "whole") if is_equal else (text, fate)
+
+    def show_own(self) -> None:
+        """Show the passage's own text, cut to its allowance."""
+        text = self.row["text"]
+        if self.n_tokens > self.limit:
+            text = cut_to_tokens(text, self.allowance, n_word_pieces)
+        self.show(text, "cut")
+
+    @property
+    def pieces_per_word(self) -> float:
+        """Mean number of word pieces of a word of the text."""
+        return min(_MOST, max(_FEWEST, self.n_tokens / max(1, len(self.row["text"].split()))))
+
+    @property
+    def wish(self) -> int:
+        """Word pieces that a passage of this grade gets if there is room."""
+        if self.grade == "medium":
+            return math.ceil(_MEDIUM_SHARE * self.n_tokens)
+        if self.grade == "low":
+            return min(self.n_tokens, math.ceil(_LOW_WORDS * self.pieces_per_word))
+        return self.n_tokens
+
+    @property
+    def rewriting(self) -> Fate:
+        """The rewriting to request; highly relevant passages are condensed if too long."""
+        if self.grade == "low":
+            return "reduced"
+        is_whole = self.grade == "high" and self.allowance >= self.n_tokens
+        return "edited" if is_whole else "condensed"
+
+
+@dataclass
+class Draft:
+    """A question, its passages, best first, and the token budget of its prompt for them."""
+
+    question: Question
+    passages: list[Passage]
+    room: Room
 
 
 def refined_contexts(
     contexts: pa.Table,
     topics: pa.Table,
     reflections: pa.Table,
-    clusters: Mapping[str, int],
+    clusters: Clusters,
     queries: pa.Table,
     model: LanguageModel,
-    settings: RefineSettings,
+    prompt_tokens: int,
     max_words: int,
-    count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
     """Rewrite each passage for its question by `model`, within the prompt's length.
@@ -50,135 +128,115 @@ def refined_contexts(
     contexts : rows of `contexts`, one context a question.
     topics, reflections : rows of `gae.topics` and `gae.reflections`; if a passage has only one of
         the two relevances, it counts alone.
-    clusters : cluster of each passage by chunk_id; a passage without one has no topic.
     max_words : length of an answer as stated in its instructions.
 
     Returns
     -------
     Result
         Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
-        `answer_questions` builds from them keep to `settings.prompt_tokens`.
+        `answer_questions` builds from them keep to `prompt_tokens`.
     """
-    all_drafts = drafts(contexts, queries, settings, max_words, count_tokens)
+    drafts = _drafts(contexts, queries, prompt_tokens, max_words)
     topic_of = {(row["query_id"], row["cluster"]): row for row in topics.to_pylist()}
     relevance_of = {
         (row["query_id"], row["node_id"]): row["relevance"] for row in reflections.to_pylist()
     }
-    for draft in all_drafts:
+    for draft in drafts:
+        query_id = draft.question.query_id
         for passage in draft.passages:
-            key, node_id = draft.question.query_id, passage.row["node_id"]
-            about = topic_of.get((key, clusters.get(node_id, -1)), {})
-            passage.topic = about.get("topic", "")
-            passage.score = weighted(
-                about.get("relevance"), relevance_of.get((key, node_id)), settings
-            )
-            passage.grade = grade(passage.score, settings)
+            node_id = passage.row["node_id"]
+            topic = topic_of.get((query_id, clusters.cluster_of.get(node_id)), {})
+            passage.topic = topic.get("topic", "")
+            passage.score = weighted(topic.get("relevance"), relevance_of.get((query_id, node_id)))
+            passage.grade = grade(passage.score)
         draft.passages.sort(
-            key=lambda passage: (
-                -(settings.medium if passage.score is None else passage.score),
-                passage.row["rank"],
-            )
+            key=lambda p: (-(_MEDIUM if p.score is None else p.score), p.row["rank"])
         )
-        allowed, slack = allowances([_wish(p, settings) for p in draft.passages], draft.room)
+        allowed, slack = allowances([passage.wish for passage in draft.passages], draft.room)
         for passage, allowance in zip(draft.passages, allowed, strict=True):
             passage.allowance, passage.limit = allowance, int(slack * allowance)
-    failures = _rewrite(all_drafts, model, count_tokens, prompts)
-    result = fitted(all_drafts, count_tokens)
+    failures = _rewrite(drafts, model, prompts)
+    result = _fitted(drafts)
     return Result(result.rows, [*failures, *result.failures])
 
 
 def unrefined_contexts(
-    contexts: pa.Table,
-    queries: pa.Table,
-    settings: RefineSettings,
-    max_words: int,
-    count_tokens: CountTokens,
+    contexts: pa.Table, queries: pa.Table, prompt_tokens: int, max_words: int
 ) -> Result:
     """Return whole passages, best first, as many as fit: the paper's ablation without reflection.
 
     Parameters and result are those of `refined_contexts`.
     """
-    all_drafts = drafts(contexts, queries, settings, max_words, count_tokens)
-    for draft in all_drafts:
+    drafts = _drafts(contexts, queries, prompt_tokens, max_words)
+    for draft in drafts:
         for passage in draft.passages:
             passage.show(passage.row["text"], "whole")
-    return fitted(all_drafts, count_tokens)
+    return _fitted(drafts)
 
 
-def weighted(topic: float | None, passage: float | None, settings: RefineSettings) -> float | None:
+def weighted(topic: float | None, passage: float | None) -> float | None:
     """Return the weighted sum of both relevances, 1 to 10, or the only one that is not None."""
     if topic is None or passage is None:
         return passage if topic is None else topic
-    return settings.topic_weight * topic + (1 - settings.topic_weight) * passage
+    return _TOPIC_WEIGHT * topic + (1 - _TOPIC_WEIGHT) * passage
 
 
-def grade(score: float | None, settings: RefineSettings) -> Grade | None:
+def grade(score: float | None) -> Grade | None:
     """Return the grade of a score; None for no score."""
     if score is None:
         return None
-    return "high" if score >= settings.high else "medium" if score >= settings.medium else "low"
+    return "high" if score >= _HIGH else "medium" if score >= _MEDIUM else "low"
 
 
-def _wish(passage: Passage, settings: RefineSettings) -> int:
-    """Return the word pieces that a passage of this grade gets if there is room."""
-    if passage.grade == "medium":
-        return math.ceil(settings.medium_share * passage.n_tokens)
-    if passage.grade == "low":
-        return min(passage.n_tokens, math.ceil(settings.low_words * _pieces_per_word(passage)))
-    return passage.n_tokens
+def _drafts(
+    contexts: pa.Table, queries: pa.Table, prompt_tokens: int, max_words: int
+) -> list[Draft]:
+    """Return a draft for each question, with passages by rank."""
+    drafts = []
+    for question in questions_with_passages(contexts, queries):
+        request = answer_request(question.row, (), max_words)
+        sizes = n_word_pieces([row["text"] for row in question.passages])
+        passages = [Passage(*each) for each in zip(question.passages, sizes, strict=True)]
+        room = room_for(request, len(passages), prompt_tokens, n_word_pieces)
+        drafts.append(Draft(question, passages, room))
+    return drafts
 
 
-def _pieces_per_word(passage: Passage) -> float:
-    n_words = len(passage.row["text"].split())
-    return min(_MOST, max(_FEWEST, passage.n_tokens / max(1, n_words)))
-
-
-def _rewrite(
-    all_drafts: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens, prompts: Prompts
-) -> list[str]:
+def _rewrite(drafts: Sequence[Draft], model: LanguageModel, prompts: Prompts) -> list[str]:
     """Set the text of each passage with an allowance, and return a line per failed request."""
     requested: list[tuple[Draft, Passage, Fate]] = []
-    for draft in all_drafts:
+    for draft in drafts:
         for passage in draft.passages:
             if passage.allowance and passage.grade:
-                requested.append((draft, passage, _wanted(passage)))
+                requested.append((draft, passage, passage.rewriting))
             elif passage.allowance:
-                _show_own(passage, count_tokens)
-    replies = model.complete([_request(*item, prompts) for item in requested])
-    texts = []
-    for reply, (_, passage, _) in zip(replies, requested, strict=True):
+                passage.show_own()
+    replies = model.complete([_request(*each, prompts) for each in requested])
+    failures = []
+    for (draft, passage, fate), reply in zip(requested, replies, strict=True):
+        passage.spent = spent(reply)
         text = reply.text if isinstance(reply, Completion) else ""
         if "[1]" not in passage.row["text"]:  # a mark that the passage has itself stays
             text = _MARK.sub("", text)
-        texts.append(text.strip())
-    sizes = lengths(texts, count_tokens)
-    failures = []
-    for (draft, passage, fate), reply, text in zip(requested, replies, texts, strict=True):
-        passage.spent = spent(reply)
-        if fate == "reduced" and _NOTHING.fullmatch(text):
+        text = text.strip()
+        is_nothing = _NOTHING.fullmatch(text)
+        if fate == "reduced" and is_nothing:
             continue  # dropped
-        if text and not _NOTHING.fullmatch(text):
-            is_long = sizes[text] > passage.limit
-            allowed = cut_to_tokens(text, passage.allowance, count_tokens) if is_long else text
-            passage.show(allowed, fate)
+        if text and not is_nothing:
+            is_long = n_word_pieces([text])[0] > passage.limit
+            passage.show(
+                cut_to_tokens(text, passage.allowance, n_word_pieces) if is_long else text, fate
+            )
         else:
-            _show_own(passage, count_tokens)
+            passage.show_own()
             where = f"question '{draft.question.query_id}', passage '{passage.row['node_id']}'"
             failures.append(f"{where}: not rewritten: {why(reply)}")
     return failures
 
 
-def _wanted(passage: Passage) -> Fate:
-    """Return the rewriting to request; highly relevant passages are condensed if too long."""
-    if passage.grade == "low":
-        return "reduced"
-    whole = passage.grade == "high" and passage.allowance >= passage.n_tokens
-    return "edited" if whole else "condensed"
-
-
 def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Request:
     # allowances were rounded up to whole pieces, so round down; 1e-6 corrects inexact quotients
-    max_words = max(1, int(passage.allowance / _pieces_per_word(passage) + 1e-6))
+    max_words = max(1, int(passage.allowance / passage.pieces_per_word + 1e-6))
     # not in the instructions: a model wrote it from passages
     about = f"\nTopic of the passage and of those like it: {passage.topic}" if passage.topic else ""
     return Request(
@@ -191,9 +249,46 @@ def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Re
     )
 
 
-def _show_own(passage: Passage, count_tokens: CountTokens) -> None:
-    """Show a passage's own text, cut to its allowance."""
-    text = passage.row["text"]
-    if passage.n_tokens > passage.limit:
-        text = cut_to_tokens(text, passage.allowance, count_tokens)
-    passage.show(text, "cut")
+def _fitted(drafts: Sequence[Draft]) -> Result:
+    """Return the rows of `gae.refined_contexts` by question and rank, fitted to each prompt.
+
+    If the passages are too long, the last ones are dropped, and a single one is cut. If no text is
+    left, the best passage is shown whole.
+    """
+    rows, failures = [], []
+    for draft in drafts:
+        best, room = draft.passages[0], draft.room
+        if not any(passage.text.strip() for passage in draft.passages):
+            best.show(best.row["text"], "whole")
+        shown = [passage for passage in draft.passages if passage.text]
+        sizes = lengths((passage.text for passage in shown), n_word_pieces)
+        total = sum(sizes[passage.text] + room.mark for passage in shown)
+        while total > room.tokens and len(shown) > 1:
+            last = shown.pop()
+            total -= sizes[last.text] + room.mark
+            last.text, last.fate = "", "dropped"
+        if total > room.tokens:
+            shown[0].show(
+                cut_to_tokens(shown[0].text, room.tokens - room.mark, n_word_pieces), "cut"
+            )
+        rows += [
+            {
+                "query_id": draft.question.query_id,
+                **{name: passage.row[name] for name in _COPIED},
+                "score": passage.score,
+                "grade": passage.grade,
+                "fate": passage.fate,
+                "tokens_before": passage.n_tokens,
+                "tokens_after": n_word_pieces([passage.text])[0],
+                "text": passage.text,
+                **passage.spent,
+            }
+            for passage in sorted(draft.passages, key=lambda passage: passage.row["rank"])
+        ]
+        if room.is_too_small:
+            failures.append(
+                f"question '{draft.question.query_id}': question and instructions leave "
+                f"{room.tokens} word pieces of the prompt for passages, so the best passage "
+                "is cut to a few words; raise prompt_tokens in corpus.toml, [gae.refine]"
+            )
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.refined_contexts"].schema), failures)

@@ -61,9 +61,6 @@ epochs = 4
 GAE = """
 [gae.training]
 epochs = 5
-dim = 8
-[gae.clusters]
-n_probes = 20
 [gae.contexts]
 k = 4
 """

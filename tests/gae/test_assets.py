@@ -87,7 +87,7 @@ def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> 
 
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
-    file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
+    file.write_text(file.read_text() + "[gae.refine]\nprompt_tokens = 500\n")
     written = set(changeable.run().written)
     assert "gae/refined_contexts" in written
     assert not written & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}

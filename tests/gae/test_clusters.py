@@ -1,4 +1,4 @@
-"""Clusterings on groups that anyone can see, and what must not matter."""
+"""Clusterings on groups that anyone can see, what must not matter, and their weight."""
 
 import warnings
 
@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import clustered, dbscan, k_means
-from gsum_assets.gae.graph_edges import Edges
+from gsum_assets.gae.clusters import agreements, clustered, dbscan, k_means, weight_of
+from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
 from gsum_assets.graphs.clusters import by_size, leiden, named_by_members
+from gsum_assets.retrieval.collection import Collection
+from tests.lightpal.toys import topic_tables
 
 GROUPS = np.repeat([0, 1, 2], [8, 6, 4])
 
@@ -73,10 +75,8 @@ def test_k_means_compares_directions() -> None:
 
 
 def test_dbscan_equals_the_published_one() -> None:
-    settings = ClusterSettings()
-    assert (settings.dbscan_eps, settings.dbscan_min_samples) == (0.5, 2)
     line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart
-    found = clustered("dbscan", cliques(), line, settings)
+    found = clustered("dbscan", cliques(), line, ClusterSettings())  # eps 0.5
     assert found.tolist() == [0, 0, 0, 1, 2]  # of length 1 all but the first would be together
 
 
@@ -87,7 +87,27 @@ def test_clusters_keep_their_names_when_others_change() -> None:
     after = named_by_members(np.array([2, 2, 0, 0, 0]), numbers)  # the third joined the second
     assert after.tolist() == [30, 30, 10, 10, 10]
     assert by_size(after).tolist() == [1, 1, 0, 0, 0]
-
-
-def test_clusters_are_numbered_by_size() -> None:
     assert by_size(np.array([9, 4, 4, 7, 7])).tolist() == [2, 0, 0, 1, 1]
+
+
+def test_true_groups_agree_best() -> None:
+    here = Collection.from_tables(*topic_tables(10, 6, 3))  # 60 documents of 10 topics
+    topic = np.array([int(document_id[1:3]) for document_id in here.document_ids])
+    of_chunk = np.repeat(topic, np.diff(here.starts))
+    ways = {
+        "true": of_chunk,
+        "chance": np.random.default_rng(0).permutation(of_chunk),
+        "alone": np.arange(len(of_chunk)),
+    }
+    found = {name: agreements(here, labels, "en") for name, labels in ways.items()}
+    assert found["true"]["corpus"] > 2
+    assert found["true"]["corpus"] > found["chance"]["corpus"]
+    assert found["alone"]["corpus"] == 0  # nothing moves
+    assert found["true"]["document"] == 0  # documents of 3 chunks give no evidence
+
+
+@pytest.mark.parametrize(
+    ("t", "weight"), [(-3.0, 0.0), (0.0, 0.0), (2.0, 0.0), (4.0, 0.75), (np.inf, 1.0)]
+)
+def test_weight(t: float, weight: float) -> None:
+    assert weight_of(t) == weight

@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gae.methods import METHODS, training_settings
-from gsum_assets.gae.rank import Clusters, rank
-from gsum_assets.gae.rerank import rerank
-from gsum_assets.gae.settings import RerankSettings, TrainingSettings
+from gsum_assets.gae.methods import METHODS
+from gsum_assets.gae.rank import Clusters, discounted, rank, rerank, reranked
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import rank_questions
@@ -45,8 +43,7 @@ def clusters(weight: float = 1.0, is_topic: bool = True) -> Clusters:
 
 
 def ranked(method: str, of: Clusters | None, same_document: float = 0.5) -> pa.Table:
-    settings = RerankSettings(same_document=same_document)
-    found = rank(method, topics(), topic_questions(), of, "en", K, settings)
+    found = rank(method, topics(), topic_questions(), of, "en", K, same_document)
     return found.drop_columns("latency_s")
 
 
@@ -124,13 +121,6 @@ def test_published_ranking_equals_equations_8_to_10_term_by_term() -> None:
     assert list(read)[: 10 * K] == sorted(expected, key=lambda i: -expected[i])
 
 
-def test_published_form_has_the_settings_of_the_paper() -> None:
-    given = TrainingSettings(layers=1, loss="balanced")
-    published = training_settings(METHODS["gae-published"], given)
-    assert (published.layers, published.loss) == (3, "squared")
-    assert training_settings(METHODS["gae-autoencoder"], given) == given
-
-
 def test_passage_without_cluster_is_reported() -> None:
     few = Clusters({topics().chunk_ids[0]: 0}, {"corpus": 1.0, "document": 1.0})
     with pytest.raises(ValueError, match=r"71 of 72 passages have no cluster .*materialize"):
@@ -150,3 +140,20 @@ def test_singletons_and_zero_scores_change_nothing() -> None:
     scores = np.array([0.5, 0.2, 0.0])
     assert rerank(scores, np.arange(3)) == pytest.approx(scores)
     assert rerank(np.zeros(3), np.zeros(3)) == pytest.approx(np.zeros(3))
+
+
+def test_candidates_precede_others_and_zero_weight_keeps_the_order() -> None:
+    groups = np.repeat(np.arange(12), 5)
+    scores = np.random.default_rng(0).random((3, 60))
+    found = reranked(scores, groups, 2)
+    assert ((found >= 0).sum(axis=1) == 20).all()
+    kept = reranked(scores, groups, 2, weight=0.0)
+    assert (np.argsort(-kept, axis=1) == np.argsort(-scores, axis=1)).all()
+
+
+def test_further_passages_of_a_document_count_less() -> None:
+    scores = np.array([[0.2, 0.8, 0.4, 0.6, 0.6], [0.1, 0.1, 0.1, 0.0, 1.0]])
+    found = discounted(scores, np.array([0, 3, 5]), 0.5)
+    assert found[0] == pytest.approx([0.2 / 4, 0.8, 0.4 / 2, 0.6, 0.6 / 2])
+    assert found[1] == pytest.approx([0.1, 0.1 / 2, 0.1 / 4, 0.0, 1.0])
+    assert np.array_equal(discounted(scores, np.array([0, 3, 5]), 1.0), scores)

@@ -6,19 +6,17 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.gae.rank import Clusters
 from gsum_assets.gae.refine import grade, refined_contexts, unrefined_contexts, weighted
-from gsum_assets.gae.reflect import reflections
-from gsum_assets.gae.settings import RefineSettings
-from gsum_assets.gae.topics import topics
+from gsum_assets.gae.relevance import reflections, topics
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Request
 from tests.gae.toy_contexts import (
     BRIDGE,
     COOKING,
+    PROMPT_TOKENS,
     QUESTION,
-    SETTINGS,
     contexts,
     judged,
     prompt_lengths,
@@ -37,7 +35,7 @@ def refine(
     texts: list[str],
     relevances: list[int | None],
     say: Callable[[Request], str | None] = lambda request: "Something new.",
-    settings: RefineSettings = SETTINGS,
+    prompt_tokens: int = PROMPT_TOKENS,
     topic: dict[int, int] | None = None,
 ) -> tuple[list[dict], list[str], list[Request]]:
     """Return rows, failures and requests; clusters are the passages' positions, from 1."""
@@ -47,12 +45,11 @@ def refine(
         contexts({"q": texts}),
         judged("gae.topics", {("q", c): r for c, r in (topic or {}).items()}),
         judged("gae.reflections", own),
-        {f"c{i}": i for i in range(1, len(texts) + 1)},
+        Clusters({f"c{i}": i for i in range(1, len(texts) + 1)}, {}),
         ASKED,
         model,
-        settings,
+        prompt_tokens,
         MAX_WORDS,
-        n_word_pieces,
     )
     assert len(model.calls) == 1
     return refined.rows.to_pylist(), list(refined.failures), model.requests
@@ -62,18 +59,17 @@ def column(rows: list[dict], name: str) -> list:
     return [row[name] for row in rows]
 
 
-def test_score_is_the_weighted_sum_of_available_grades() -> None:
-    settings = RefineSettings(topic_weight=0.25)
-    assert weighted(8, 4, settings) == 5.0
-    assert weighted(None, 4, settings) == 4
-    assert weighted(8, None, settings) == 8
-    assert weighted(None, None, settings) is None
+def test_score_is_the_weighted_sum_of_available_relevances() -> None:
+    assert weighted(8, 4) == 6.0
+    assert weighted(None, 4) == 4
+    assert weighted(8, None) == 8
+    assert weighted(None, None) is None
 
 
-def test_grade_thresholds_follow_the_settings() -> None:
+def test_grades_begin_at_seven_and_four() -> None:
     scores = (10, 7, 6.99, 4, 3.99, 1, None)
     grades = ["high", "high", "medium", "medium", "low", "low", None]
-    assert [grade(score, SETTINGS) for score in scores] == grades
+    assert [grade(score) for score in scores] == grades
 
 
 def test_each_grade_requests_its_length() -> None:
@@ -118,27 +114,10 @@ def test_irrelevant_low_grade_passage_is_dropped(nothing: str) -> None:
     assert failures == []
 
 
-def test_dropped_passage_is_not_sent_to_the_model() -> None:
-    rows, _, _ = refine(
-        [COOKING, BRIDGE], [1, 9], lambda r: "NONE" if COOKING in r.passages else "Edited."
-    )
-    model = Scripted(lambda request: "An answer.")
-    answer_questions(ASKED, pa.Table.from_pylist(rows), model, MAX_WORDS)
-    assert [request.passages for request in model.requests] == [("Edited.",)]
-
-
-def test_zero_low_words_drop_without_a_request() -> None:
-    rows, _, requests = refine([BRIDGE, COOKING], [9, 1], settings=RefineSettings(low_words=0))
-    assert column(rows, "fate") == ["edited", "dropped"]
-    assert len(requests) == 1
-    assert (rows[1]["model"], rows[1]["calls"]) == ("", 0)
-
-
 def test_best_passage_is_kept_if_all_would_be_dropped() -> None:
-    for settings in (SETTINGS, RefineSettings(low_words=0)):
-        rows, _, _ = refine([COOKING, BRIDGE], [1, 3], lambda r: "None.", settings)
-        assert column(rows, "fate") == ["dropped", "whole"]
-        assert column(rows, "text") == ["", BRIDGE]
+    rows, _, _ = refine([COOKING, BRIDGE], [1, 3], lambda r: "None.")
+    assert column(rows, "fate") == ["dropped", "whole"]
+    assert column(rows, "text") == ["", BRIDGE]
 
 
 def test_failed_request_keeps_the_beginning_and_is_reported() -> None:
@@ -190,14 +169,13 @@ def babbling_reply(request: Request) -> str:
     return f"{request.passages[0]} {LONG} " * 3
 
 
-@pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
+@pytest.mark.parametrize("k", [3, 10, 60])
 @pytest.mark.parametrize("say", [babbling_reply, lambda r: None, lambda r: r.passages[0]])
 def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
     texts = [f"Chunk {i}. {LONG}" for i in range(k)]
     scores = [(7 * i) % 10 + 1 for i in range(k)]
     for prompt_tokens in (300, 2000):
-        settings = RefineSettings(prompt_tokens=prompt_tokens)
-        rows, _, _ = refine(texts, [*scores[1:], None], say, settings)
+        rows, _, _ = refine(texts, [*scores[1:], None], say, prompt_tokens)
         table = pa.Table.from_pylist(rows)
         (length,) = prompt_lengths(ASKED, table, MAX_WORDS)
         assert length <= prompt_tokens
@@ -210,16 +188,15 @@ def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
 
 
 def test_short_room_reduces_before_it_drops() -> None:
-    rows, _, requests = refine([LONG] * 4, [9] * 4, settings=RefineSettings(prompt_tokens=600))
+    rows, _, requests = refine([LONG] * 4, [9] * 4, prompt_tokens=600)
     assert column(rows, "fate") == ["condensed"] * 4
     assert all(0 < r.max_words < 0.5 * len(LONG.split()) for r in requests)
 
 
-@pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
+@pytest.mark.parametrize("k", [3, 60])
 def test_without_reflection_the_best_stay_whole(k: int) -> None:
     texts = [f"Chunk {i}. {BRIDGE}" for i in range(k)]
-    settings = RefineSettings(prompt_tokens=700)
-    refined = unrefined_contexts(contexts({"q": texts}), ASKED, settings, MAX_WORDS, n_word_pieces)
+    refined = unrefined_contexts(contexts({"q": texts}), ASKED, 700, MAX_WORDS)
     rows = refined.rows.to_pylist()
     (length,) = prompt_lengths(ASKED, refined.rows, MAX_WORDS)
     n_shown = sum(row["fate"] == "whole" for row in rows)
@@ -231,18 +208,14 @@ def test_without_reflection_the_best_stay_whole(k: int) -> None:
 
 
 def test_without_reflection_an_overlong_first_passage_is_cut() -> None:
-    settings = RefineSettings(prompt_tokens=300)
-    found = contexts({"q": [LONG, BRIDGE]})
-    refined = unrefined_contexts(found, ASKED, settings, MAX_WORDS, n_word_pieces)
+    refined = unrefined_contexts(contexts({"q": [LONG, BRIDGE]}), ASKED, 300, MAX_WORDS)
     assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert prompt_lengths(ASKED, refined.rows, MAX_WORDS)[0] <= 300
 
 
 def test_question_without_room_is_reported() -> None:
     requests = queries({"q": f"Is it so? {LONG}"})
-    settings = RefineSettings(prompt_tokens=200)
-    found = contexts({"q": [BRIDGE, COOKING]})
-    refined = unrefined_contexts(found, requests, settings, MAX_WORDS, n_word_pieces)
+    refined = unrefined_contexts(contexts({"q": [BRIDGE, COOKING]}), requests, 200, MAX_WORDS)
     assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert refined.rows["text"][0].as_py() == "The…"
     assert "raise prompt_tokens" in refined.failures[0]
@@ -250,17 +223,16 @@ def test_question_without_room_is_reported() -> None:
 
 def test_embedded_model_shortens_irrelevant_passages() -> None:
     found = contexts({"q": [COOKING, BRIDGE]})
-    model, clusters = ExtractiveModel(LocalEmbedder()), {"c1": 0, "c2": 1}
+    model, clusters = ExtractiveModel(LocalEmbedder()), Clusters({"c1": 0, "c2": 1}, {})
     refined = refined_contexts(
         found,
-        topics(found, clusters, ASKED, model, SETTINGS, n_word_pieces).rows,
+        topics(found, clusters, ASKED, model, PROMPT_TOKENS).rows,
         reflections(found, ASKED, model).rows,
         clusters,
         ASKED,
         model,
-        SETTINGS,
+        PROMPT_TOKENS,
         MAX_WORDS,
-        n_word_pieces,
     )
     cooking, bridge = refined.rows.to_pylist()
     assert (cooking["grade"], cooking["fate"]) == ("low", "reduced")

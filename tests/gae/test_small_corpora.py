@@ -7,7 +7,6 @@ import pytest
 from gsum_assets.gae.index import INDEX
 from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.rank import Clusters, rank
-from gsum_assets.gae.settings import RerankSettings
 from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
@@ -19,7 +18,7 @@ class Settings:
     """Those of a corpus without a file, but for few epochs."""
 
     def section(self, corpus: str, section: str) -> object:
-        few = {"gae.training": {"epochs": 2}, "gae.clusters": {"n_probes": 5}}
+        few = {"gae.training": {"epochs": 2}}
         return "en" if section == "language" else few.get(section, {})
 
 
@@ -35,7 +34,7 @@ def test_every_step_runs(n_documents: int, n_chunks: int, method: str) -> None:
     cites = pa.array([[]] * n_documents, pa.list_(pa.string()))
     given = {
         "documents": documents.append_column("cites", cites),
-        "chunks": chunks,
+        "chunks": chunks.append_column("start", chunks["position"]),
         "chunk_embeddings": vectors,
     }
     tables = {name: Lazy.of(rows) for name, rows in given.items()}
@@ -50,7 +49,5 @@ def test_every_step_runs(n_documents: int, n_chunks: int, method: str) -> None:
     dim = len(vectors["embedding"][0])
     question = Questions(["q"], ["common1 common2"], [None], np.ones((1, dim)))
     clusters = Clusters.from_tables(found["clusters"], found["clusterings"])
-    rows = rank(
-        method, here, question, clusters if chosen.clustering else None, "en", 5, RerankSettings()
-    )
+    rows = rank(method, here, question, clusters if chosen.clustering else None, "en", 5, 0.7)
     assert rows.num_rows == n_documents * (1 + n_chunks)

@@ -6,13 +6,12 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gor.toy_documents import Scripted
 from tests.rows import question_rows, rows_of
 
 QUESTION = "Why did the wooden bridge over the river break?"
-SETTINGS = RefineSettings()
+PROMPT_TOKENS = 6000
 
 BRIDGE = (
     "The railway company built a wooden bridge over the river Tamsel. An engineer called Brandt "

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gae.graph_edges import graph_edges
-from gsum_assets.gae.settings import GraphSettings
+from gsum_assets.gae.graph import graph_edges
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -81,9 +80,9 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
 
 def test_edges_of_clusterings_are_unchanged(monkeypatch: pytest.MonkeyPatch):
     here = Collection.from_tables(*topic_tables(2, 3, 4))
-    expected = graph_edges(here, {}, "en", GraphSettings())
+    expected = graph_edges(here, {}, "en", 5)
     monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", 50)
-    assert graph_edges(here, {}, "en", GraphSettings()).equals(expected)
+    assert graph_edges(here, {}, "en", 5).equals(expected)
 
 
 def test_large_texts_of_chunks_are_ordered_and_cited(monkeypatch: pytest.MonkeyPatch):

@@ -1,19 +1,18 @@
-"""One request for each question and cluster, with the best passages that fit."""
+"""Relevance of topics, one request for each question and cluster, and of each passage."""
 
 import json
 
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.gae.reflect import reflections
-from gsum_assets.gae.settings import RefineSettings
-from gsum_assets.gae.topics import topics
+from gsum_assets.gae.rank import Clusters
+from gsum_assets.gae.relevance import reflections, topics
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
-from tests.gae.toy_contexts import BRIDGE, COOKING, QUESTION, SETTINGS, contexts, queries
+from tests.gae.toy_contexts import BRIDGE, COOKING, PROMPT_TOKENS, QUESTION, contexts, queries
 from tests.gor.toy_documents import Scripted
 
-CLUSTERS = {"c1": 4, "c2": 0, "c3": 4}
+CLUSTERS = Clusters({"c1": 4, "c2": 0, "c3": 4}, {})
 ASKED = queries({"q1": QUESTION, "q2": "Who cooks?"})
 FOUND = contexts({"q1": ["best", "second", "third"], "q2": ["only"]})
 
@@ -24,7 +23,7 @@ def reply(topic: str = "A  topic", relevance: int = 8) -> str:
 
 def test_all_clusters_of_a_question_are_requested_at_once() -> None:
     model = Scripted(lambda request: reply(relevance=len(request.passages)))
-    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    named = topics(FOUND, CLUSTERS, ASKED, model, PROMPT_TOKENS)
     assert len(model.calls) == 1
     assert [r.passages for r in model.requests] == [("second",), ("best", "third"), ("only",)]
     assert [r.question for r in model.requests] == [QUESTION, QUESTION, "Who cooks?"]
@@ -42,7 +41,7 @@ def test_all_clusters_of_a_question_are_requested_at_once() -> None:
 
 def test_failure_costs_its_row_and_is_reported() -> None:
     model = Scripted(lambda request: None if len(request.passages) == 2 else reply())
-    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    named = topics(FOUND, CLUSTERS, ASKED, model, PROMPT_TOKENS)
     assert named.rows["cluster"].to_pylist() == [0, 4]
     assert named.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
 
@@ -50,10 +49,9 @@ def test_failure_costs_its_row_and_is_reported() -> None:
 @pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
 def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
     texts = [f"Number {i}. {BRIDGE}" for i in range(30)]
-    found, clusters = contexts({"q1": texts}), {f"c{i}": 0 for i in range(1, 31)}
+    found, clusters = contexts({"q1": texts}), Clusters({f"c{i}": 0 for i in range(1, 31)}, {})
     model = Scripted(lambda request: reply())
-    settings = RefineSettings(prompt_tokens=prompt_tokens)
-    named = topics(found, clusters, ASKED, model, settings, n_word_pieces)
+    named = topics(found, clusters, ASKED, model, prompt_tokens)
     (request,) = model.requests
     n_read = named.rows["n_read"][0].as_py()
     assert named.rows["n_passages"][0].as_py() == 30
@@ -66,7 +64,7 @@ def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
 def test_overlong_single_passage_is_cut() -> None:
     found = contexts({"q1": [BRIDGE * 20]})
     model = Scripted(lambda request: reply())
-    named = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
+    named = topics(found, CLUSTERS, ASKED, model, 300)
     (request,) = model.requests
     assert named.rows["n_read"].to_pylist() == [1]
     assert BRIDGE.startswith(request.passages[0][:100])
@@ -74,24 +72,16 @@ def test_overlong_single_passage_is_cut() -> None:
     assert n_word_pieces([f"{request.instructions}\n{request.render()}"])[0] <= 300
 
 
-def test_passage_without_cluster_raises() -> None:
-    with pytest.raises(ValueError, match=r"1 of 3 passages have no cluster \(first: 'c2'\)"):
-        topics(FOUND, {"c1": 0, "c3": 0}, ASKED, Scripted(str), SETTINGS, n_word_pieces)
-
-
 def test_embedded_model_names_and_distinguishes_clusters() -> None:
     found = contexts({"q1": [COOKING, BRIDGE]})
     model = ExtractiveModel(LocalEmbedder())
-    named = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)
+    named = topics(found, Clusters({"c1": 0, "c2": 1}, {}), ASKED, model, PROMPT_TOKENS)
     cooking, bridge = named.rows.to_pylist()
     assert "carrots" in cooking["topic"].lower()
     assert "bridge" in bridge["topic"].lower()
-    assert cooking["relevance"] < SETTINGS.medium
-    assert bridge["relevance"] >= SETTINGS.high
+    assert cooking["relevance"] < 4
+    assert bridge["relevance"] >= 7
     assert named.failures == []
-
-
-# One request for each question and passage; a failure costs its row alone.
 
 
 def test_every_pair_is_requested_at_once_and_failures_are_reported() -> None:
@@ -121,5 +111,5 @@ def test_embedded_model_separates_relevant_passages() -> None:
     found = contexts({"q1": [BRIDGE, COOKING]})
     judged = reflections(found, ASKED, ExtractiveModel(LocalEmbedder()))
     bridge, cooking = judged.rows["relevance"].to_pylist()
-    assert bridge >= SETTINGS.high
-    assert cooking < SETTINGS.medium
+    assert bridge >= 7
+    assert cooking < 4

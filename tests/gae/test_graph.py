@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from gsum_assets.gae.graph_edges import (
+from gsum_assets.gae import graph
+from gsum_assets.gae.graph import (
     citations,
     edges_of,
     graph_edges,
     nearest_by_words,
     neighbours,
+    node_features,
+    word_components,
+    word_vectors,
 )
-from gsum_assets.gae.node_features import node_features, word_components
-from gsum_assets.gae.settings import GraphSettings
-from gsum_assets.gae.word_vectors import word_vectors
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
@@ -29,21 +30,20 @@ def vectors_of(texts: list[str]) -> csr_matrix:
     return word_vectors(texts, Words())
 
 
-def features(texts: list[str], vectors: np.ndarray, settings: GraphSettings) -> np.ndarray:
+def features(texts: list[str], vectors: np.ndarray) -> np.ndarray:
     ids = [f"c{i}" for i in range(len(texts))]
     here = Collection(ids, texts, ids, texts, np.arange(len(texts) + 1), vectors)
-    return node_features(here, "en", settings)
+    return node_features(here, "en")
 
 
-def test_vectors_equal_those_of_scikit_learn() -> None:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
+def test_words_of_one_or_of_many_texts_are_left_out() -> None:
     texts = ["boat lamp lamp", "boat oar lamp", "peat rail oar", "rail peat iron", "coin", "frost"]
-    model = TfidfVectorizer(analyzer=Words().split, sublinear_tf=True, min_df=2, max_df=0.4)  # type: ignore[arg-type]
-    expected = model.fit_transform(texts).toarray()
     found = vectors_of(texts).toarray()
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-6)
-    assert found.shape == expected.shape
+    assert found.shape == (6, 5)  # coin, frost and iron are in one text
+    once, twice = (1 + np.log(n) for n in (1, 2))
+    expected = np.array([once, twice]) / np.hypot(once, twice)  # boat and lamp are equally rare
+    np.testing.assert_allclose(found[0][found[0] > 0], expected, atol=1e-6)
+    assert vectors_of(["boat"] * 7).shape == (7, 0)
 
 
 def test_neighbours_stay_within_documents() -> None:
@@ -62,7 +62,7 @@ def test_citations_are_edges_if_both_documents_exist() -> None:
     first, second, third = here.document_ids
     cited = citations(here, {first: [third, "unknown", first], "gone": [second]})
     assert pairs(cited) == {(int(here.starts[0]), int(here.starts[2]))}
-    rows = graph_edges(here, {first: [third]}, "en", GraphSettings(n_nearest=0))
+    rows = graph_edges(here, {first: [third]}, "en", 0)
     by_kind = {row["kind"]: row for row in rows.to_pylist()}
     ends = (here.chunk_ids[int(here.starts[0])], here.chunk_ids[int(here.starts[2])])
     row = by_kind["citation"]
@@ -72,7 +72,7 @@ def test_citations_are_edges_if_both_documents_exist() -> None:
 
 def test_edges_do_not_depend_on_row_order() -> None:
     here = collection()
-    rows = graph_edges(here, {}, "en", GraphSettings(n_nearest=2))
+    rows = graph_edges(here, {}, "en", 2)
     assert rows.schema.equals(TABLES["gae.graph_edges"].schema)
     found = edges_of(rows, here.chunk_ids)
     turned = edges_of(shuffled(rows), here.chunk_ids)
@@ -82,27 +82,19 @@ def test_edges_do_not_depend_on_row_order() -> None:
         edges_of(rows, here.chunk_ids[:1])
 
 
-def test_zero_neighbours_give_no_edges() -> None:
-    rows = graph_edges(collection(), {}, "en", GraphSettings(neighbours=False))
-    assert "neighbour" not in rows["kind"].to_pylist()
-
-
-def test_features_are_weighted_sums_of_reduced_matrices() -> None:
+def test_features_are_weighted_sums_of_reduced_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     known = ["boat", "lamp", "oar", "rail", "coin", "peat", "iron", "frost", "clerk", "pear"]
     texts = [" ".join(random.choice(known, 3, replace=False)) for _ in range(20)]
     vectors = random.random((20, 3))
-    only_words = features(texts, vectors, GraphSettings(dim=2, alpha=1.0, beta=0.0))
-    only_vectors = features(texts, vectors, GraphSettings(dim=2, alpha=0.0, beta=1.0))
-    both = features(texts, vectors, GraphSettings(dim=2, alpha=0.3, beta=0.7))
-    assert both == pytest.approx(0.3 * only_words + 0.7 * only_vectors, abs=1e-5)
+    monkeypatch.setattr(graph, "FEATURES", 2)
+    found = features(texts, vectors)
     # PCA: centred, and of all projections to two dimensions that of greatest variance
+    of_words = word_components(vectors_of(texts), 2)
+    of_vectors = 2 * (found - 0.5 * of_words)
     centred = vectors - vectors.mean(0)
     greatest = np.linalg.svd(centred, compute_uv=False)[:2]
-    assert np.linalg.norm(only_vectors, axis=0) == pytest.approx(greatest, rel=1e-4)
-    dense = vectors_of(texts).toarray()
-    greatest = np.linalg.svd(dense - dense.mean(0), compute_uv=False)[:2]
-    assert np.linalg.norm(only_words, axis=0) == pytest.approx(greatest, rel=1e-3)
+    assert np.linalg.norm(of_vectors, axis=0) == pytest.approx(greatest, rel=1e-4)
 
 
 def test_few_words_have_reproducible_features() -> None:
@@ -125,6 +117,6 @@ def test_word_features_are_principal_components() -> None:
 
 @pytest.mark.parametrize("texts", [["boat", "lamp"], ["boat", "boat", "oar oar"]])
 def test_few_passages_and_few_words_have_features(texts: list[str]) -> None:
-    found = features(texts, np.eye(len(texts)), GraphSettings())
+    found = features(texts, np.eye(len(texts)))
     assert found.shape[0] == len(texts)
     assert np.isfinite(found).all()

@@ -1,0 +1,136 @@
+"""Relevance of the topics among a question's passages, and of each passage (paper, 3.2)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.budget import cut_to_tokens, lengths, n_fitting, room_for
+from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.token_usage import spent, why
+from gsum_assets.gae.prompts import PROMPTS
+from gsum_assets.gae.rank import Clusters
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.protocols.results import ReasonedScore, TopicScore
+
+_TOPIC_WORDS, _REASON_WORDS = 12, 30  # of a topic; of a reason and a number
+
+
+def topics(
+    contexts: pa.Table,
+    clusters: Clusters,
+    queries: pa.Table,
+    model: LanguageModel,
+    prompt_tokens: int,
+    prompts: Prompts = PROMPTS,
+) -> Result:
+    """Request topic and relevance of each cluster among a question's passages from `model` (3.2.1).
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+    prompt_tokens : the token budget, within which the best passages of a cluster are read.
+
+    Returns
+    -------
+    Result
+        Rows of `gae.topics` ordered by its key.
+
+    Raises
+    ------
+    ValueError
+        If a passage has no cluster.
+    """
+    instructions, requests, groups = prompts.text("topic"), [], []
+    for question in questions_with_passages(contexts, queries):
+        labels = clusters.of([row["node_id"] for row in question.passages]).tolist()
+        texts_of: dict[int, list[str]] = {}
+        for row, cluster in zip(question.passages, labels, strict=True):
+            texts_of.setdefault(cluster, []).append(row["text"])
+        bare = Request(
+            task="topic",
+            instructions=instructions,
+            question=question_text(question.row),
+            max_words=_TOPIC_WORDS,
+            schema=TopicScore,
+        )
+        for cluster, texts in sorted(texts_of.items()):
+            key = {"query_id": question.query_id, "cluster": cluster}
+            groups.append((key, len(texts)))
+            requests.append(_with_best(bare, texts, prompt_tokens))
+    rows, failures = [], []
+    for (key, n_passages), request, reply in zip(
+        groups, requests, model.complete(requests), strict=True
+    ):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
+            row = {
+                **key,
+                "topic": " ".join(reply.parsed.topic.split()),
+                "relevance": reply.parsed.relevance,
+                "n_passages": n_passages,
+                "n_read": len(request.passages),
+            }
+            rows.append({**row, **spent(reply)})
+        else:
+            where = f"question '{key['query_id']}', cluster {key['cluster']}"
+            failures.append(f"{where}: no topic: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), failures)
+
+
+def _with_best(request: Request, texts: Sequence[str], prompt_tokens: int) -> Request:
+    """Return a request with as many of the first texts as fit, the first one cut if none does."""
+    room = room_for(request, len(texts), prompt_tokens, n_word_pieces)
+    sizes = lengths(texts, n_word_pieces)
+    read = texts[: n_fitting([sizes[text] for text in texts], room)]
+    if not read:
+        read = [cut_to_tokens(texts[0], room.tokens - room.mark, n_word_pieces)]
+    return replace(request, passages=tuple(read))
+
+
+def reflections(
+    contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
+) -> Result:
+    """Request the relevance of every passage to its question from `model` (3.2.2).
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+
+    Returns
+    -------
+    Result
+        Rows of `gae.reflections` in order of questions and ranks.
+    """
+    pairs = [
+        (question, passage)
+        for question in questions_with_passages(contexts, queries)
+        for passage in question.passages
+    ]
+    replies = model.complete(
+        [
+            Request(
+                task="score",
+                instructions=prompts.text("reflection"),
+                question=question_text(question.row),
+                passages=(passage["text"],),
+                max_words=_REASON_WORDS,
+                schema=ReasonedScore,
+                document_id=passage["document_id"] or "",
+            )
+            for question, passage in pairs
+        ]
+    )
+    rows, failures = [], []
+    for (question, passage), reply in zip(pairs, replies, strict=True):
+        key = {"query_id": question.query_id, "node_id": passage["node_id"]}
+        if isinstance(reply, Completion) and isinstance(reply.parsed, ReasonedScore):
+            rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
+        else:
+            where = f"question '{key['query_id']}', passage '{key['node_id']}'"
+            failures.append(f"{where}: not judged: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), failures)
