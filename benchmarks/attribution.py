@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gsum_assets.evaluation.attribution import Speakers, Verdict
+from gsum_assets.evaluation.quotations import Speakers, Verdict
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.parquet_store import ParquetStore
 
@@ -80,15 +80,15 @@ def counted(texts: Iterable[str], speakers: Speakers) -> dict[str, float]:
     counts: Counter[str] = Counter()
     for text in texts:
         sentences = list(speakers.shown(text))
-        counts["two names"] += any(len(s.labels) > 1 for s in sentences)
+        counts["two names"] += any(len(s.names) > 1 for s in sentences)
         for sentence in sentences:
             verdict = speakers.verdict(sentence)
             counts["sentences"] += 1
-            counts["attributed"] += bool(sentence.labels)
+            counts["attributed"] += bool(sentence.names)
             counts["innermost wrong"] += verdict == Verdict.WRONG
             counts["no source"] += verdict == Verdict.ELSEWHERE
-            if sentence.labels:
-                outermost = speakers.verdict_for(sentence.text, sentence.labels[0])
+            if sentence.names:
+                outermost = speakers.verdict_for(sentence.words, sentence.names[0])
                 counts["outermost wrong"] += outermost == Verdict.WRONG
     return {name: float(counts[name]) for name in COLUMNS}
 

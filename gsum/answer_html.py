@@ -5,7 +5,7 @@ from html import escape
 
 from gsum_assets.answering.ask import Answer
 from gsum_assets.answering.sources import Source
-from gsum_assets.evaluation.shown_sentences import ShownLine, ShownSentence
+from gsum_assets.evaluation.answer_sentences import Line, Sentence
 
 # Colours are shades of the notebook's own, so that they fit a light and a dark one.
 _STYLE = """
@@ -52,11 +52,11 @@ def answer_html(answer: Answer, method: str, writer: str) -> str:
     return "".join(parts)
 
 
-def _line(line: ShownLine) -> str:
+def _line(line: Line) -> str:
     return f"<p>{escape(line.mark)}{' '.join(map(_sentence, line.sentences))}</p>"
 
 
-def _sentence(sentence: ShownSentence) -> str:
+def _sentence(sentence: Sentence) -> str:
     text, wrong = escape(sentence.text), [f"{n}?" for n in sentence.unsupported]
     if sentence.needs_source:
         title = "a passage that does not support it" if wrong else "no source was found"

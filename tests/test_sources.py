@@ -7,7 +7,7 @@ import pytest
 from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import Answer
 from gsum_assets.answering.sources import Source, Sources
-from gsum_assets.evaluation.shown_sentences import shown_lines, with_numbers
+from gsum_assets.evaluation.answer_sentences import shown_lines, with_numbers
 
 TITLES = {"a": "The Ferry", "b": "b"}
 LENGTH = 20  # characters of a chunk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gsum_assets.answering.ask import Answer
 from gsum_assets.answering.sources import Source
-from gsum_assets.evaluation.shown_sentences import with_numbers
+from gsum_assets.evaluation.answer_sentences import with_numbers
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 _WIDTH = 96

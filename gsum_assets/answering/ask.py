@@ -16,8 +16,8 @@ from gsum_assets.corpus.decoding import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer import NOTHING_FOUND
+from gsum_assets.evaluation.answer_sentences import Line
 from gsum_assets.evaluation.answer_steps import answer_steps
-from gsum_assets.evaluation.shown_sentences import ShownLine
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
@@ -67,7 +67,7 @@ class Answer:
     sources: Sequence[Source] = field(default=())
     model: str = ""
     method: str = ""
-    lines: Sequence[ShownLine] = field(default=())
+    lines: Sequence[Line] = field(default=())
     question: str = ""
     understood: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)

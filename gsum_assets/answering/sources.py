@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gsum_assets.evaluation.answer import reading_order
-from gsum_assets.evaluation.answer_sources import QUOTED
+from gsum_assets.evaluation.answer_sentences import QUOTED, Line, shown_lines
 from gsum_assets.evaluation.quotations import Span, Words
-from gsum_assets.evaluation.shown_sentences import ShownLine, shown_lines
 
 Locate = Callable[[str, int, int], str]
 """Maps document, first character and one past the last to "page 12", or "" without pages."""
@@ -82,7 +81,7 @@ class Sources:
             self._of_chunk(chunk_id, self._of_rank(None)) for chunk_id in self._unread
         ]
 
-    def lines(self, answer: str) -> list[ShownLine]:
+    def lines(self, answer: str) -> list[Line]:
         """Return the lines of the answer with the numbers of the sources of their sentences."""
         number_of_rank = {row["rank"]: n for n, row in enumerate(self._passages, 1)}
         unread = {chunk_id: n for n, chunk_id in enumerate(self._unread, len(self._passages) + 1)}

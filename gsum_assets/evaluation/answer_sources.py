@@ -14,15 +14,20 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer_sentences import lines_of, split_name
-from gsum_assets.evaluation.quotations import DocumentWords, Span, Words, words_of
-from gsum_assets.evaluation.support import Support
+from gsum_assets.evaluation.answer_sentences import (
+    CITED,
+    NONE,
+    QUOTED,
+    UNSUPPORTED,
+    said_sentences,
+)
+from gsum_assets.evaluation.quotations import DocumentWords, Words, words_of
+from gsum_assets.evaluation.support import SUFFICIENT, Support
 from gsum_assets.pipeline.family import Read
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.text.vocabulary import content_stems
 
-QUOTED, CITED, UNSUPPORTED, NONE = "quoted", "cited", "unsupported", "none"
-_FEW = 16  # documents that are looked through one by one
+_KNOWN = ("rank", "cited", "chunk_id", "support")
 _ENDS = (".", "!", "?", "…", '"', "”", ")", ":", "。")
 
 
@@ -103,53 +108,30 @@ class Texts:
 
     def __init__(self, chunks: pa.Table) -> None:
         self._chunks_of: dict[str, list[dict]] = defaultdict(list)
-        ordered = chunks.select(["chunk_id", "document_id", "start", "end", "text"])
-        for row in ordered.sort_by(
-            [("document_id", "ascending"), ("start", "ascending")]
-        ).to_pylist():
+        columns = chunks.select(["chunk_id", "document_id", "start", "end", "text"])
+        ordered = columns.sort_by([("document_id", "ascending"), ("start", "ascending")])
+        for row in ordered.to_pylist():
             self._chunks_of[row["document_id"]].append(row)
         self.chunks = {row["chunk_id"]: row for rows in self._chunks_of.values() for row in rows}
-        self._places = lru_cache(maxsize=2**16)(self._find)
 
     @cached_property
     def _documents(self) -> Mapping[str, DocumentWords]:
-        return {
-            document_id: _document_words(_joined(rows))
-            for document_id, rows in self._chunks_of.items()
-        }
+        texts = {document_id: _joined(rows) for document_id, rows in self._chunks_of.items()}
+        return {document_id: _document_words(text) for document_id, text in texts.items()}
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Names of all speakers."""
         return frozenset(name for document in self._documents.values() for name in document.names)
 
-    @cached_property
-    def _with_word(self) -> Mapping[str, frozenset[str]]:
-        """Documents that have a word."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for document_id, document in self._documents.items():
-            for word in document.words.positions:
-                found[word].add(document_id)
-        return {word: frozenset(ids) for word, ids in found.items()}
-
-    def places(self, sentence: str, speaker: str) -> Sequence[Place]:
-        """Return where a speaker, or anyone, says a sentence in any of the documents."""
-        return self._places(sentence, speaker)
-
-    def _find(self, sentence: str, speaker: str) -> Sequence[Place]:
-        wanted = set(words_of(sentence))
-        if len(self._chunks_of) <= _FEW:  # the documents of one answer
-            has_all = wanted and (i for i, d in self._documents.items() if d.has(wanted))
-            candidates = frozenset(has_all or ())
-        else:
-            with_word = [self._with_word.get(word, frozenset()) for word in wanted]
-            candidates = frozenset.intersection(*with_word) if with_word else frozenset()
-        return [
-            Place(document_id, start, end)
-            for document_id in sorted(candidates)
-            if not speaker or speaker in self._documents[document_id].names
-            for start, end in self._documents[document_id].find(sentence, speaker)
-        ]
+    def places(self, sentence: str, speaker: str, document_ids: Collection[str]) -> Iterator[Place]:
+        """Yield where a speaker, or anyone for "", says a sentence in these documents."""
+        words = set(words_of(sentence))
+        for document_id in document_ids if words else ():
+            document = self._documents[document_id]
+            if (not speaker or speaker in document.names) and document.has(words):
+                for start, end in document.find(sentence, speaker):
+                    yield Place(document_id, start, end)
 
     def speaker_at(self, document_id: str, position: int) -> str:
         """Return who is speaking at a character of a document, "" if nobody or not known."""
@@ -158,9 +140,7 @@ class Texts:
     def chunk_at(self, place: Place) -> str:
         """Return the id of the chunk that holds most of a place, the first of equals."""
         rows = self._chunks_of[place.document_id]
-        return max(rows, key=lambda row: _n_shared((row["start"], row["end"]), place[1:]))[
-            "chunk_id"
-        ]
+        return max(rows, key=lambda row: _n_shared(row, place))["chunk_id"]
 
 
 def answer_sources(
@@ -185,28 +165,16 @@ def answer_sources(
     for answer in summaries:
         key = answer["query_id"], answer["sample"]
         resolver = _Resolver(readings[key], texts, support, quotes_only)
-        for number, text, speaker, words in _sentences(answer["text"], texts.names):
-            sources = resolver.sources(words, speaker, citations.get(key, {}).get(number, ()))
-            for source, found in enumerate(sources, 1):
-                of_sentence = {"sentence": number, "source": source, "text": text}
-                rows.append({"query_id": key[0], "sample": key[1], **of_sentence, **found})
+        cited = citations.get(key, {})
+        for said in said_sentences(answer["text"], texts.names):
+            if not said.number:
+                continue
+            speaker = said.names[-1] if said.names else ""
+            sources = resolver.sources(said.words, speaker, cited.get(said.number, ()))
+            for number, source in enumerate(sources, 1):
+                of_sentence = {"sentence": said.number, "source": number, "text": said.text}
+                rows.append({"query_id": key[0], "sample": key[1], **of_sentence, **source})
     return pa.Table.from_pylist(rows, TABLES["answer_sources"].schema)
-
-
-def _sentences(answer: str, names: frozenset[str]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield number, text, speaker and words said of each sentence.
-
-    A line without a name continues the one before, unless it begins with a mark or is blank.
-    """
-    speaker = ""
-    for line in lines_of(answer):
-        if line.mark.strip() or line.is_heading or not line.sentences:
-            speaker = ""
-        for sentence in line.sentences:
-            name, said = split_name(sentence.text, names)
-            speaker = name or speaker
-            if sentence.number:
-                yield sentence.number, sentence.text, speaker, said
 
 
 class _Resolver:
@@ -235,16 +203,14 @@ class _Resolver:
     def _quoted(self, said: str, speaker: str) -> dict[str, Any] | None:
         if not self._quotes_only and not content_stems(said):
             return None  # "Yes, it was." stands anywhere
-        places = [
-            place
-            for place in self._texts.places(said, speaker)
-            if place.document_id in self._rank_of
-        ]
-        if not places:
+        places = self._texts.places(said, speaker, self._rank_of)
+        preferred = min(map(self._preferred, places), default=None)
+        if preferred is None:
             return None
-        _, place, rank, chunk_id = min(map(self._preferred, places))
+        _, place, rank, chunk_id = preferred
         holding = (row["rank"] for row in self._reading.shown if _words(row["text"]).hold(said))
-        return _row(QUOTED, rank or next(holding, None), chunk_id, place, 1.0)
+        rank = rank or next(holding, None)
+        return _row(QUOTED, place, rank=rank, chunk_id=chunk_id, support=1.0)
 
     def _preferred(self, place: Place) -> tuple[tuple[int, int, int], Place, int, str]:
         """Return a place, before it a key to prefer it by, then its passage's rank and its chunk.
@@ -252,7 +218,7 @@ class _Resolver:
         Passages that were read come first, then chunks that others of them were made of.
         """
         within = [
-            (_n_shared((chunk["start"], chunk["end"]), place[1:]), -i, row)
+            (_n_shared(chunk, place), -i, row)
             for i, row in enumerate(self._reading.shown)
             if (chunk := self._texts.chunks.get(row["node_id"]))
             and chunk["document_id"] == place.document_id
@@ -278,8 +244,8 @@ class _Resolver:
             return _row(UNSUPPORTED, support=0.0)
         row = self._reading.shown[number - 1]
         value, *_ = self._support.of(said, [row["text"]])
-        if not self._support.suffices(value):
-            return _row(UNSUPPORTED, row["rank"], support=value)
+        if value < SUFFICIENT:
+            return _row(UNSUPPORTED, rank=row["rank"], support=value)
         chunks = [
             chunk
             for chunk_id in (row["node_id"], *self._reading.behind[row["node_id"]])
@@ -288,40 +254,22 @@ class _Resolver:
         if row["node_id"] in self._texts.chunks:
             chunks = chunks[:1]
         of_chunk, i, span = self._support.of(said, [chunk["text"] for chunk in chunks])
-        if not self._support.suffices(of_chunk):
-            return _row(CITED, row["rank"], support=value)
+        if of_chunk < SUFFICIENT:
+            return _row(CITED, rank=row["rank"], support=value)
         chunk = chunks[i]
         place = Place(chunk["document_id"], *(chunk["start"] + at for at in span))
-        return _row(CITED, row["rank"], chunk["chunk_id"], place, of_chunk)
+        return _row(CITED, place, rank=row["rank"], chunk_id=chunk["chunk_id"], support=of_chunk)
 
 
-def _row(
-    kind: str,
-    rank: int | None = None,
-    chunk_id: str | None = None,
-    place: Place | None = None,
-    support: float | None = None,
-) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "rank": rank,
-        "cited": None,
-        "chunk_id": chunk_id,
-        "document_id": place.document_id if place else None,
-        "start_char": place.start if place else None,
-        "end_char": place.end if place else None,
-        "support": support,
-    }
+def _row(kind: str, place: Place | None = None, **known: Any) -> dict[str, Any]:
+    """Return a row of `answer_sources` without its key; what is not known is null."""
+    document_id, start, end = place or (None, None, None)
+    characters = {"document_id": document_id, "start_char": start, "end_char": end}
+    return {"kind": kind, **dict.fromkeys(_KNOWN), **characters, **known}
 
 
-@lru_cache(maxsize=2**12)
-def _words(text: str) -> Words:
-    return Words(text)
-
-
-@lru_cache(maxsize=2**6)  # documents that one question after the other is answered from
-def _document_words(text: str) -> DocumentWords:
-    return DocumentWords(text)
+_words = lru_cache(maxsize=2**12)(Words)
+_document_words = lru_cache(maxsize=2**6)(DocumentWords)  # of questions one after the other
 
 
 def _joined(chunks: Sequence[Mapping[str, Any]]) -> str:
@@ -338,5 +286,6 @@ def _joined(chunks: Sequence[Mapping[str, Any]]) -> str:
     return "".join(parts)
 
 
-def _n_shared(first: Span, second: Span) -> int:
-    return max(0, min(first[1], second[1]) - max(first[0], second[0]))
+def _n_shared(chunk: Mapping[str, Any], place: Place) -> int:
+    """Return the number of characters that a chunk and a place in its document share."""
+    return max(0, min(chunk["end"], place.end) - max(chunk["start"], place.start))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.attribution import Speakers, Verdict
+from gsum_assets.evaluation.quotations import Speakers, Verdict
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs
 from gsum_assets.pipeline.finding import Finding, count, found
@@ -35,9 +35,9 @@ def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -
     n_attributed, wrong = 0, []
     for row in answers:
         for sentence in speakers.shown(row["text"]):
-            n_attributed += bool(sentence.labels)
+            n_attributed += bool(sentence.names)
             if speakers.verdict(sentence) == Verdict.WRONG:
-                shown = {"speaker": sentence.labels[-1], "sentence": sentence.text}
+                shown = {"speaker": sentence.names[-1], "sentence": sentence.words}
                 wrong.append({"query_id": row["query_id"], **shown})
     columns = {n: [row[n] for row in wrong] for n in ("query_id", "speaker", "sentence")}
     checked = count(

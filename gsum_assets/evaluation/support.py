@@ -19,7 +19,8 @@ from gsum_resources.text.vocabulary import content_stems, n_words
 # Measured on 120 sentences of reference answers of QMSum train, one a meeting: 82% of them have it
 # by a passage of 200 words of the evidence marked for them, and 17% by one drawn from the rest of
 # the meeting. AUROC 0.907; by cosine alone 0.896.
-_LEAST = 0.6
+SUFFICIENT = 0.6
+"""Least support by a passage from which a sentence was written."""
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…。！？]+[\"'”’)\]]*(?=\s)|$)", re.MULTILINE | re.DOTALL)
 _RUN = 30  # words of a run; a longer sentence is a run of its own
 _N_EMBEDDED = 3  # runs of a passage that are embedded: those that share most words
@@ -74,10 +75,6 @@ class Support:
                 for text in (sentence, *(run.text for *_, run in _likeliest(sentence, texts)))
             ]
         )
-
-    def suffices(self, value: float) -> bool:
-        """Return whether a support is that of a passage from which a sentence was written."""
-        return value >= _LEAST
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the unit vectors of texts, `(n_texts, dim)`."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gsum_assets.evaluation.shown_sentences import ShownSentence, shown_lines
+from gsum_assets.evaluation.answer_sentences import Sentence, shown_lines
 
 Span = tuple[int, int]
 
@@ -32,7 +32,7 @@ class Line:
     """A line of an answer: its mark, and each sentence with the anchors of its numbers."""
 
     mark: str
-    sentences: Sequence[tuple[ShownSentence, Sequence[tuple[int, str]]]]
+    sentences: Sequence[tuple[Sentence, Sequence[tuple[int, str]]]]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from gsum_assets.answering.ask import Answer, methods_ready
 from gsum_assets.answering.choose import chosen_method
-from gsum_assets.evaluation.shown_sentences import with_numbers
+from gsum_assets.evaluation.answer_sentences import with_numbers
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
 from gsum_assets.serve.chat_tasks import task_reply
 from gsum_assets.serve.errors import RequestError, error_of

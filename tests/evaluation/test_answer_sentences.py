@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_assets.evaluation.answer_sentences import lines_of, split_name, without_citations
+from gsum_assets.evaluation.answer_sentences import lines_of, said_sentences, without_citations
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,7 @@ def test_only_sentences_with_words_are_numbered() -> None:
 
 def test_only_known_names_are_split_off() -> None:
     names = frozenset(["Dov", "Ann Lee"])
-    assert split_name("Dov: Ann Lee (chair): We go: now.", names) == ("Ann Lee", "We go: now.")
-    assert split_name("Note: we go.", names) == ("", "Note: we go.")
+    (said,) = said_sentences("Dov: Ann Lee (chair): We go: now.", names)
+    assert (said.names, said.words) == (("Dov", "Ann Lee"), "We go: now.")
+    (said,) = said_sentences("Note: we go.", names)
+    assert (said.names, said.words) == ((), "Note: we go.")

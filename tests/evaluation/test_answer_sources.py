@@ -10,12 +10,6 @@ from gsum_assets.pipeline.family import Read
 from gsum_assets.pipeline.tables import TABLES
 
 
-@pytest.fixture(autouse=True, params=[0, 16], ids=["many documents", "few documents"])
-def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to find the documents that have all words of a sentence."""
-    monkeypatch.setattr("gsum_assets.evaluation.answer_sources._FEW", request.param)
-
-
 class NoCosines:
     """An embedder whose cosines are all 0, so that the words alone count."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_assets.evaluation.attribution import ShownSentence, Speakers, Verdict
+from gsum_assets.evaluation.quotations import Speakers, Verdict
 
 MEETING = (
     "# The hatch, 30 March\n"
@@ -43,11 +43,12 @@ def test_a_sentence_is_looked_up_in_the_turns_of_its_speaker(
     assert [str(speakers.verdict(s)) for s in speakers.shown(text)] == verdicts
 
 
-def test_two_names_in_a_row_are_two_labels(speakers: Speakers) -> None:
+def test_two_names_in_a_row_are_two_names(speakers: Speakers) -> None:
     text = "Dov: Hanneke: I move that there's a safety officer."
     (sentence,) = speakers.shown(text)
-    assert sentence == ShownSentence("I move that there's a safety officer.", ("Dov", "Hanneke"))
+    assert sentence.words == "I move that there's a safety officer."
+    assert sentence.names == ("Dov", "Hanneke")
     assert speakers.verdict(sentence) == Verdict.RIGHT
-    assert speakers.verdict_for(sentence.text, "Dov") == Verdict.WRONG
+    assert speakers.verdict_for(sentence.words, "Dov") == Verdict.WRONG
     joined = "Dov: Seconded. Hanneke: I move that there's a safety officer."
-    assert [s.labels for s in speakers.shown(joined)] == [("Dov",), ("Dov", "Hanneke")]
+    assert [s.names for s in speakers.shown(joined)] == [("Dov",), ("Dov", "Hanneke")]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.attribution import Speakers, Verdict
-from gsum_assets.evaluation.quotations import Words
+from gsum_assets.evaluation.quotations import Speakers, Verdict, Words
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entities, Facts
@@ -81,7 +80,7 @@ def test_joined_and_cut_texts_are_read_as_the_source_has_them(
     texts = [line[start:] if i == 0 else line for i, line in enumerate(lines)]
     speakers = Speakers([MEETING])
     shown = render_sentences(read_sentences([join_texts(texts)]))
-    verdicts = [speakers.verdict(s) for s in speakers.shown(shown) if s.labels]
+    verdicts = [speakers.verdict(s) for s in speakers.shown(shown) if s.names]
     assert Verdict.WRONG not in verdicts
 
 
@@ -97,7 +96,7 @@ def test_descriptions_name_their_speakers(schema: type) -> None:
     texts += [row["statement"] for row in parsed.get("facts", ())]
     sentences = [s for text in texts for s in speakers.shown(text)]
     assert any(len(text.splitlines()) > 1 for text in texts) or schema is Facts
-    assert max(len(s.labels) for s in sentences) == 1
+    assert max(len(s.names) for s in sentences) == 1
     assert {speakers.verdict(s) for s in sentences} <= {Verdict.RIGHT, Verdict.UNATTRIBUTED}
 
 

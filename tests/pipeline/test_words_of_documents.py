@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.attribution import TEXTS, Home
-from gsum_assets.evaluation.attribution import Verdict
+from gsum_assets.evaluation.quotations import Verdict
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.models import HashEmbedder, LetterHashes
 from tests.pipeline.homes import house_at, write_lines
@@ -83,10 +83,10 @@ def test_every_sentence_is_a_documents_own_under_its_speaker(home: Home) -> None
         for method, rows in home.rows(table, corpus, [column]).items():
             answered |= {method} if table == "summaries" else set()
             for sentence in {s for row in rows for s in speakers.shown(row[column])}:
-                n_attributed += bool(sentence.labels)
+                n_attributed += bool(sentence.names)
                 verdict = speakers.verdict(sentence)
                 is_invented = table == "summaries" and verdict == Verdict.ELSEWHERE
-                if is_invented or verdict == Verdict.WRONG or len(sentence.labels) > 1:
+                if is_invented or verdict == Verdict.WRONG or len(sentence.names) > 1:
                     wrong.append((table, method, str(verdict), sentence))
     assert wrong == []
     assert answered == set(METHODS)
