@@ -26,9 +26,9 @@ from gsum.statistics import compare
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions, answer_room
 from gsum_assets.evaluation.budget import lengths
-from gsum_assets.evaluation.claims import LEAST_STEMS, SAME_CLAIM, claims_of
 from gsum_assets.evaluation.passages import Choose, Passage, context_rows
 from gsum_assets.evaluation.rouge import rouge
+from gsum_assets.evaluation.statements import LEAST_STEMS, SAME_CLAIM, claims_of
 from gsum_assets.graphrag.contexts import all_reports, chunk_passage, within
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts

@@ -240,7 +240,7 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
         if not judgements.num_rows:
             return
-        from gsum_assets.evaluation.judges.own_judge import own_judge_note
+        from gsum_assets.evaluation.judges.bias import own_judge_note
 
         if note := own_judge_note(judgements):
             screen.print(note, style="yellow", markup=False)

@@ -16,8 +16,7 @@ from gsum_assets.evaluation.budget import (
     n_fitting,
     room_for,
 )
-from gsum_assets.evaluation.passage_labels import LabelOf
-from gsum_assets.evaluation.passages import KEY_POINT
+from gsum_assets.evaluation.passages import KEY_POINT, LabelOf
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import Answered, answer_questions, with_spent
 from gsum_assets.evaluation.answer_sources import Texts, answer_sources, readings_of
-from gsum_assets.evaluation.passage_labels import labels_for
-from gsum_assets.evaluation.result_checks import CITATIONS_SUPPORT, answer_checks
+from gsum_assets.evaluation.checks import CITATIONS_SUPPORT, answer_checks
+from gsum_assets.evaluation.passages import labels_for
 from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result

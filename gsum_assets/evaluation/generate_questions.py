@@ -3,23 +3,32 @@
 Of activities after GraphRAG (arXiv 2404.16130, section 3.2): a model names n potential users of the
 corpus, n tasks of each, and n questions for each user and task that need an understanding of the
 whole; n = 5 gives 125. The description is written by a person in `corpus.toml`: one derived from
-the documents would change with them, and the questions with it. Questions of data, and local ones
-of activities, are written from passages, see `data_questions.py`. Ours: exact and near duplicates
-are dropped.
+the documents would change with them, and the questions with it.
+
+Of data as in BenchmarkQED (Microsoft, 2025): a local question is about one place of the corpus, a
+global one about many, and each has assertions, statements that a right answer makes, with the
+passages that support them. A language model writes question and assertions from the passages of a
+topic. The embedded model cannot: there the question is a template about the topic's phrase, and the
+assertions are the statements that name it. Ours: exact and near duplicates are dropped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from gsum_assets.evaluation.data_questions import Asked, Text, Written, by_model, by_template
 from gsum_assets.evaluation.question_prompts import PROMPTS
-from gsum_assets.evaluation.question_topics import Topic, distinct_topics
+from gsum_assets.evaluation.question_topics import Topic, distinct_topics, find_topics
+from gsum_assets.evaluation.suggested_question import question_about
+from gsum_assets.evaluation.token_usage import why
+from gsum_assets.pipeline.corpus_settings import checked_section
+from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.settings.table import SettingsTable
@@ -28,9 +37,13 @@ from gsum_resources.text.vocabulary import content_stems
 
 # least Jaccard similarity of content words of two equivalent questions, as for the simulated
 # questions of Graph of Records
-NEAR_DUPLICATE = 0.7
+_NEAR_DUPLICATE = 0.7
 _MOST = 500
 _WORDS_EACH = 60  # for a persona with its description; tasks and questions are shorter
+_N_PASSAGES = 8  # most passages of a request
+_MAX_WORDS = 400  # of a reply with all its points
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class QuestionsSettings(SettingsTable):
@@ -106,8 +119,63 @@ class Questions(BaseModel):
     questions: list[Text] = Field(min_length=1, description="One sentence each, ending in '?'.")
 
 
+class Point(BaseModel):
+    """What a right answer says."""
+
+    statement: Text = Field(description="One sentence.")
+    references: list[int] = Field(description="Numbers of the passages that support it.")
+
+
+class DataQuestion(BaseModel):
+    """A question that passages answer."""
+
+    question: Text
+    points: list[Point] = Field(min_length=1, description="What a right answer says.")
+
+
 class QuestionError(ValueError):
     """Error raised if no question could be written; the message names the first cause."""
+
+
+class Assertion(NamedTuple):
+    """A statement that a right answer makes, and the passages that support it."""
+
+    text: str
+    chunk_ids: Sequence[str]
+
+
+class Asked(NamedTuple):
+    """A question that is to be written.
+
+    Attributes
+    ----------
+    kind : 'general', 'data-local', 'data-global' or 'activity-local'; the last three name a prompt.
+    persona, task : who asks it, and for what; "" for questions from data.
+    """
+
+    kind: str
+    persona: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A question with its assertions, and the model that wrote it."""
+
+    asked: Asked
+    text: str
+    model: str
+    assertions: Sequence[Assertion] = ()
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of `generated_questions`."""
+        return {
+            "query_id": hash_texts([self.text]),
+            **self.asked._asdict(),
+            "text": self.text,
+            "model": self.model,
+        }
 
 
 def questions_skipped(model_identity: str) -> str | None:
@@ -145,153 +213,194 @@ def generate_questions(
     n_requested = settings.n**3 + settings.n_from_passages
     skipped = questions_skipped(model.identity) if settings.n else None
     failures = [skipped] if skipped else []
-    rows: list[dict] = []
-    tasks: list[tuple[str, str]] = []
+    tasks: list[Asked] = []
+    written: list[Written] = []
     if settings.n and not skipped:
-        writer = _Writer(model, settings.description.strip(), settings.n, prompts)
-        tasks = _tasks(writer)
-        rows = list(_of_tasks(writer, tasks))
-        failures += writer.failures
+        tasks, written = _of_activities(settings, model, prompts, failures)
     wanted = list(_wanted(settings, topics, tasks))
-    if model.identity.startswith("extractive"):
-        written = [by_template(asked) for asked in wanted]
+    if questions_skipped(model.identity):
+        written += [_by_template(asked, topic) for asked, topic in wanted]
     else:
-        written, lost = by_model(wanted, texts or {}, model, prompts)
-        failures += lost
-    rows += [_row(question) for question in written]
-    if not rows and not skipped:
+        written += _by_model(wanted, texts or {}, model, prompts, failures)
+    if not written and not skipped:
         first = failures[0] if failures else "no phrase of the documents is a topic to ask about"
         raise QuestionError(f"none of {n_requested} questions was written; first: {first}")
-    kept = _distinct(rows)
-    if len(kept) < n_requested and not skipped:
+    questions = sorted(_distinct(written), key=lambda question: question.row["query_id"])
+    if len(questions) < n_requested and not skipped:
         failures.append(
-            f"{len(kept)} of {n_requested} questions: {len(rows) - len(kept)} repeated another, "
-            f"{n_requested - len(rows)} were not written"
+            f"{len(questions)} of {n_requested} questions: {len(written) - len(questions)} "
+            f"repeated another, {n_requested - len(written)} were not written"
         )
-    of_query = {_row(question)["query_id"]: question.assertions for question in reversed(written)}
+    rows = [question.row for question in questions]
     assertions = [
         {"query_id": row["query_id"], "number": i, "text": a.text, "chunk_ids": list(a.chunk_ids)}
-        for row in kept
-        for i, a in enumerate(of_query.get(row["query_id"], ()), 1)
+        for question, row in zip(questions, rows, strict=True)
+        for i, a in enumerate(question.assertions, 1)
     ]
-    schema, beside = TABLES["generated_questions"].schema, TABLES["assertions"].schema
     return Result(
-        pa.Table.from_pylist(kept, schema),
+        pa.Table.from_pylist(rows, TABLES["generated_questions"].schema),
         failures,
-        {"assertions": pa.Table.from_pylist(assertions, beside)},
+        {"assertions": pa.Table.from_pylist(assertions, TABLES["assertions"].schema)},
     )
 
 
-def _distinct(rows: Sequence[dict]) -> list[dict]:
-    """Return the first row of each set of equivalent questions, in order of their ids."""
-    kept: list[dict] = []
-    seen_texts: set[str] = set()
-    contents: list[frozenset[str]] = []
-    for row in rows:
-        text, content = row["text"].casefold(), frozenset(content_stems(row["text"]))
-        if text in seen_texts or any(
-            len(content & earlier) / len(content | earlier) >= NEAR_DUPLICATE
-            for earlier in contents
-            if content | earlier
-        ):
-            continue
-        kept.append(row)
-        seen_texts.add(text)
-        contents.append(content)
-    return sorted(kept, key=lambda row: row["query_id"])
-
-
-def _wanted(
-    settings: QuestionsSettings, topics: Sequence[Topic], tasks: Sequence[tuple[str, str]]
-) -> Iterator[Asked]:
-    """Yield the questions to write from topics; each topic is asked about once."""
-    n_local = settings.data_local + (settings.activity_local if tasks else 0)
-    local = distinct_topics(topics, is_global=False, n=n_local)
-    for topic in local[: settings.data_local]:
-        yield Asked("data-local", topic)
-    for topic, (persona, task) in zip(local[settings.data_local :], cycle(tasks), strict=False):
-        yield Asked("activity-local", topic, persona, task)
-    for topic in distinct_topics(topics, is_global=True, n=settings.data_global):
-        yield Asked("data-global", topic)
-
-
-def _row(question: Written) -> dict:
-    asked = question.asked
-    return {
-        "query_id": hash_texts([question.text]),
-        "kind": asked.kind,
-        "persona": asked.persona,
-        "task": asked.task,
-        "text": question.text,
-        "model": question.model,
-    }
-
-
-class _Reply(NamedTuple):
-    items: list[Any]
-    model: str
-
-
-class _Writer:
-    """A model that writes lists about one corpus, and the failures."""
-
-    def __init__(self, model: LanguageModel, description: str, n: int, prompts: Prompts) -> None:
-        self._model = model
-        self._description = description
-        self._n = n
-        self._prompts = prompts
-        self.failures: list[str] = []
+def _of_activities(
+    settings: QuestionsSettings, model: LanguageModel, prompts: Prompts, failures: list[str]
+) -> tuple[list[Asked], list[Written]]:
+    """Return personas with a task of theirs, and their questions, in order of the requests."""
 
     def lists(
-        self, schema: type[BaseModel], prompt: str, contexts: Sequence[tuple[str, ...]]
-    ) -> Iterator[_Reply]:
-        """Yield at most n items for each context; none for a failed request."""
+        schema: type[BaseModel], prompt: str, contexts: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[list[Any], str]]:
+        """Yield at most n items for each context, and who wrote them; none if it failed."""
         (field,) = schema.model_fields
-        replies = self._model.complete(
-            [
-                Request(
-                    task="question",
-                    instructions=self._prompts.text(prompt, n=self._n),
-                    passages=(f"The collection: {self._description}", *context),
-                    max_words=_WORDS_EACH * self._n,
-                    schema=schema,
-                )
-                for context in contexts
-            ]
-        )
-        for reply in replies:
+        description = f"The collection: {settings.description.strip()}"
+        requests = [
+            Request(
+                task="question",
+                instructions=prompts.text(prompt, n=settings.n),
+                passages=(description, *context),
+                max_words=_WORDS_EACH * settings.n,
+                schema=schema,
+            )
+            for context in contexts
+        ]
+        for reply in model.complete(requests):
+            items = []
             if isinstance(reply, Completion):
-                yield _Reply(getattr(reply.parsed, field)[: self._n], reply.model)
+                items = getattr(reply.parsed, field)[: settings.n]
             else:
-                self.failures.append(f"no {field}: {reply.message}")
-                yield _Reply([], reply.model)
+                failures.append(f"no {field}: {reply.message}")
+            yield items, reply.model
 
-
-def _tasks(writer: _Writer) -> list[tuple[str, str]]:
-    """Return personas with a task of theirs, in order of the requests."""
-    (personas_reply,) = writer.lists(Personas, "personas", [()])
-    personas = [f"{persona.name}: {persona.description}" for persona in personas_reply.items]
-    contexts = [(f"The person: {persona}",) for persona in personas]
-    return [
-        (persona, task)
-        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", contexts), strict=True)
-        for task in reply.items
+    ((people, _),) = lists(Personas, "personas", [()])
+    personas = [f"{person.name}: {person.description}" for person in people]
+    replies = lists(Tasks, "tasks", [(f"The person: {persona}",) for persona in personas])
+    tasks = [
+        Asked("general", persona, task)
+        for persona, (items, _) in zip(personas, replies, strict=True)
+        for task in items
+    ]
+    contexts = [(f"The person: {t.persona}", f"The task: {t.task}") for t in tasks]
+    replies = lists(Questions, "questions", contexts)
+    return tasks, [
+        Written(task, " ".join(item.split()), name)
+        for task, (items, name) in zip(tasks, replies, strict=True)
+        for item in items
     ]
 
 
-def _of_tasks(writer: _Writer, tasks: Sequence[tuple[str, str]]) -> Iterator[dict]:
-    """Yield rows of `generated_questions`, including repetitions, in order of the requests."""
-    contexts = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
-    for (persona, task), reply in zip(
-        tasks, writer.lists(Questions, "questions", contexts), strict=True
-    ):
-        for item in reply.items:
-            text = " ".join(item.split())
-            yield {
-                "query_id": hash_texts([text]),
-                "kind": "general",
-                "persona": persona,
-                "task": task,
-                "text": text,
-                "model": reply.model,
-            }
+def _wanted(
+    settings: QuestionsSettings, topics: Sequence[Topic], tasks: Sequence[Asked]
+) -> Iterator[tuple[Asked, Topic]]:
+    """Yield the questions to write, with their topics; each topic is asked about once."""
+    n_local = settings.data_local + (settings.activity_local if tasks else 0)
+    local = distinct_topics(topics, is_global=False, n=n_local)
+    for topic in local[: settings.data_local]:
+        yield Asked("data-local"), topic
+    for topic, of_task in zip(local[settings.data_local :], cycle(tasks), strict=False):
+        yield of_task._replace(kind="activity-local"), topic
+    for topic in distinct_topics(topics, is_global=True, n=settings.data_global):
+        yield Asked("data-global"), topic
+
+
+def _by_template(asked: Asked, topic: Topic) -> Written:
+    """Return a question about the phrase of a topic, with its statements as assertions."""
+    assertions = [Assertion(s.text, s.chunk_ids) for s in topic.statements]
+    text = question_about(topic.phrase, topic.is_spoken, topic.title)
+    return Written(asked, text, "extractive", assertions)
+
+
+def _by_model(
+    wanted: Sequence[tuple[Asked, Topic]],
+    texts: Mapping[str, str],
+    model: LanguageModel,
+    prompts: Prompts,
+    failures: list[str],
+) -> Iterator[Written]:
+    """Yield the questions that a language model writes, without points that name no passage."""
+    shown = [  # of each statement a passage that has it
+        list(dict.fromkeys(s.chunk_ids[0] for s in topic.statements))[:_N_PASSAGES]
+        for _, topic in wanted
+    ]
+    requests = [
+        Request(
+            task="question",
+            instructions=prompts.text(asked.kind.replace("-", "_")),
+            passages=tuple(texts[chunk_id] for chunk_id in ids),
+            max_words=_MAX_WORDS,
+            schema=DataQuestion,
+            ending=f"The person: {asked.persona}\n\nThe task: {asked.task}"
+            if asked.persona
+            else f"The subject: {topic.phrase}",
+        )
+        for (asked, topic), ids in zip(wanted, shown, strict=True)
+    ]
+    replies = zip(wanted, shown, model.complete(requests), strict=True)
+    for number, ((asked, _), ids, reply) in enumerate(replies, 1):
+        which = f"no {asked.kind} question about topic {number} of {len(wanted)}"
+        if not isinstance(reply, Completion) or not isinstance(reply.parsed, DataQuestion):
+            failures.append(f"{which}: {why(reply)}")
+            continue
+        assertions = [
+            Assertion(" ".join(point.statement.split()), supporting)
+            for point in reply.parsed.points
+            if (supporting := [ids[n - 1] for n in point.references if 1 <= n <= len(ids)])
+        ]
+        if assertions:
+            text = " ".join(reply.parsed.question.split())
+            yield Written(asked, text, reply.model, assertions)
+        else:
+            failures.append(f"{which}: no point has the number of a passage")
+
+
+def _distinct(written: Sequence[Written]) -> Iterator[Written]:
+    """Yield the first of each set of equivalent questions."""
+    texts: set[str] = set()
+    contents: list[frozenset[str]] = []
+    for question in written:
+        text, content = question.text.casefold(), frozenset(content_stems(question.text))
+        is_near = any(
+            len(content & other) / len(content | other) >= _NEAR_DUPLICATE
+            for other in contents
+            if content | other
+        )
+        if text not in texts and not is_near:
+            texts.add(text)
+            contents.append(content)
+            yield question
+
+
+def _generated_questions(inputs: Inputs) -> Result:
+    settings = checked_section(QuestionsSettings, "questions", inputs.settings("questions"))
+    empty, beside = (TABLES[name].empty() for name in ("generated_questions", "assertions"))
+    if not settings.n + settings.n_from_passages:
+        return Result(empty, beside={"assertions": beside})
+    model = inputs.model("language_model")
+    topics, texts = [], {}
+    if settings.n_from_passages:
+        chunks = inputs.table("chunks")
+        ids, titles = (inputs.column("documents", name) for name in ("document_id", "title"))
+        topics = find_topics(dict(zip(ids, titles, strict=True)), chunks)
+        columns = (chunks[name].to_pylist() for name in ("chunk_id", "text"))
+        texts = dict(zip(*columns, strict=True))
+    result = generate_questions(settings, model, inputs.prompts("questions"), topics, texts)
+    shown = {} if result.rows.num_rows else {"generated_questions": {"skipped": result.failures[0]}}
+    return result._replace(shown=lambda: shown)
+
+
+GENERATED_QUESTIONS = Step(
+    _generated_questions,
+    {
+        "generated_questions": "Questions generated as [questions] of corpus.toml requests: global "
+        "ones of people with different interests from its description, local and global ones from "
+        "the passages; added to `queries` as split 'generated'.",
+        "assertions": "What a right answer to a question from passages says, with the passages "
+        "that support it.",
+    },
+    ("documents", "chunks", "corpus_settings", "language_model"),
+    pool="llm",
+    code_version="4",
+    work="simulation",
+    costs=[Cost("generated question", tokens_in=1000, tokens_out=100)],
+)

@@ -5,9 +5,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import comparisons, groups
+from gsum_assets.evaluation.comparisons import comparisons, curves, groups, main_scores, of_kind
 from gsum_assets.evaluation.costs import costs, shared_assets
-from gsum_assets.evaluation.curves import curves, main_scores, of_kind
+from gsum_assets.evaluation.judges.bias import own_judge_note
+from gsum_assets.evaluation.judges.ratings import rating_scores
 from gsum_assets.evaluation.leaderboard import (
     leaderboard,
     ranked_by_kind,
@@ -53,9 +54,6 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     values = main_scores(scored).select(["method", "query_id", "metric", "value"])
     note = None
     if judgements.num_rows:
-        from gsum_assets.evaluation.judges.own_judge import own_judge_note
-        from gsum_assets.evaluation.judges.rating_scores import rating_scores
-
         rated = rating_scores(judgements)
         values = pa.concat_tables([values, rated], promote_options="default")
         note = own_judge_note(judgements)

@@ -1,12 +1,20 @@
-"""Passages of an answer, before they are rows of `contexts`."""
+"""Passages that answers are written from: rows of `contexts`, by question, and with labels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.sections import Locations
+from gsum_assets.evaluation.answer_sources import Texts
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import LanguageModel
 
+_LONGEST_TITLE = 100  # characters
+LabelOf = Callable[[Mapping[str, Any]], str]
+"""Returns where a row of `contexts` comes from, as a language model is shown it."""
 KEY_POINT = "key point"
 """Kind of a context that a language model wrote from several passages of one question."""
 
@@ -35,3 +43,76 @@ def context_rows(queries: pa.Table, choose: Choose) -> pa.Table:
         for rank, passage in enumerate(choose(query), start=1)
     ]
     return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row of `queries`, and its rows of `contexts`, best first."""
+
+    row: dict
+    passages: Sequence[dict]
+
+    @property
+    def query_id(self) -> str:
+        """Return the id of the question."""
+        return self.row["query_id"]
+
+
+def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Question]:
+    """Return the questions that have a context, in order of their ids; each has one context.
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, in any order; rows of other questions are skipped.
+    """
+    passages_of: dict[str, list[dict]] = {}
+    ordered = contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    for row in ordered.to_pylist():
+        passages_of.setdefault(row["query_id"], []).append(row)
+    known = {row["query_id"]: row for row in queries.to_pylist()}
+    return [Question(known[q], passages) for q, passages in passages_of.items() if q in known]
+
+
+def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]) -> LabelOf | None:
+    """Return the function that labels passages of documents; None: `model` reads no labels."""
+    if getattr(model, "only_quotes", False):
+        return None
+    documents = inputs.tables["documents"].columns(["document_id", "title"]).to_pylist()
+    titles = {row["document_id"]: row["title"] for row in documents}
+    sections, chunks = (
+        inputs.tables[name].rows_with("document_id", document_ids)
+        for name in ("document_sections", "chunks")
+    )
+    return label_by(titles, sections, Texts(chunks))
+
+
+def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> LabelOf:
+    """Return the function that labels passages: "Budget 2026, page 4; Ines is speaking".
+
+    A passage that is no chunk has its document and kind; one over several documents its kind.
+
+    Parameters
+    ----------
+    titles : titles of the documents by id.
+    sections : rows of `document_sections` of the passages' documents.
+    texts : these documents.
+    """
+
+    located = Locations(sections)
+
+    def label_of(row: Mapping[str, Any]) -> str:
+        chunk, document_id = texts.chunks.get(row["node_id"]), row["document_id"]
+        kind = row["node_kind"].replace("_", " ")
+        if kind == KEY_POINT:
+            kind = f"{kind}, score {row['score']:.0f} of 100"
+        if not document_id:
+            return f"{kind} over several documents"
+        title = titles.get(document_id, document_id)[:_LONGEST_TITLE]
+        if chunk is None:
+            return f"{title}, {kind}"
+        location = located(document_id, chunk["start"], chunk["end"])
+        place = f"{title}, {location}" if location not in ("", f'section "{title}"') else title
+        speaker = texts.speaker_at(document_id, chunk["start"])
+        return f"{place}; {speaker} is speaking" if speaker else place
+
+    return label_of

@@ -15,7 +15,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_request, question_text
 from gsum_assets.evaluation.budget import Room, allowances, cut_to_tokens, lengths, room_for
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.passages import Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent, why
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.rank import Clusters

@@ -8,7 +8,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import cut_to_tokens, lengths, n_fitting, room_for
-from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.passages import questions_with_passages
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import Clusters

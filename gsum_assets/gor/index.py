@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.passage_labels import labels_for
+from gsum_assets.evaluation.passages import labels_for
 from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS
 from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder

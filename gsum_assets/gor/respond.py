@@ -11,7 +11,7 @@ from itertools import groupby, zip_longest
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.passage_labels import LabelOf
+from gsum_assets.evaluation.passages import LabelOf
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.prompts import Prompts

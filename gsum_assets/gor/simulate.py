@@ -11,7 +11,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.passage_labels import LabelOf
+from gsum_assets.evaluation.passages import LabelOf
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.question_filter import (
     NEAR_DUPLICATE,

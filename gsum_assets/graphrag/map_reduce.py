@@ -18,8 +18,7 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
-from gsum_assets.evaluation.passages import KEY_POINT
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.passages import KEY_POINT, Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS

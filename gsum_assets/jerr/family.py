@@ -5,7 +5,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.passages import context_rows
-from gsum_assets.evaluation.reading import chunks_within
+from gsum_assets.evaluation.retrieval_metrics import chunks_within
 from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts, synopses_of
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX

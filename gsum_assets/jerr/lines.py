@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.passages import questions_with_passages
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.order import Overlapping
 from gsum_assets.pipeline.tables import TABLES

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.passages import Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp

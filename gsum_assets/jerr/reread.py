@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_room
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.passages import Question, questions_with_passages
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 from gsum_assets.corpus.index import CORPUS
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.comparisons import as_table
-from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
+from gsum_assets.evaluation.generate_questions import GENERATED_QUESTIONS
+from gsum_assets.evaluation.judges.judgements import judging
 from gsum_assets.evaluation.leaderboard_step import uniting
-from gsum_assets.evaluation.scores_step import scores_step
+from gsum_assets.evaluation.score import scores_step
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result

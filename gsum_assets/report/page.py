@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import ALL
-from gsum_assets.evaluation.curves import of_kind
-from gsum_assets.evaluation.judges.own_judge import own_judge_note
-from gsum_assets.evaluation.judges.position_bias import position_bias
+from gsum_assets.evaluation.comparisons import ALL, of_kind
+from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import ALL
-from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.evaluation.comparisons import ALL, main_scores
 from gsum_assets.plots.main_metrics import has_best, main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
 from gsum_assets.report.sentences import Anchors, Piece, Text, pieces_of, spans_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.curves import main_scores
-from gsum_assets.evaluation.judges.rating_scores import rating_scores
+from gsum_assets.evaluation.comparisons import main_scores
+from gsum_assets.evaluation.judges.ratings import rating_scores
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.intake import none_rejected
-from gsum_assets.evaluation.judge_checks import no_position_bias, verdicts_parsed
-from gsum_assets.evaluation.result_checks import (
+from gsum_assets.evaluation.checks import (
     citations_support,
     every_question_answered,
+    no_position_bias,
     speakers_are_right,
+    verdicts_parsed,
 )
 from gsum_assets.gae.checks import mean_cosine, not_degenerate, not_over_smoothed
 from gsum_assets.gor.checks import loss_falls, training_helps

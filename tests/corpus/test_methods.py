@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.methods import Methods
-from gsum_assets.evaluation.judge_steps import judging
+from gsum_assets.evaluation.judges.judgements import judging
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs

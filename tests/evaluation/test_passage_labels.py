@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.answer_sources import Texts
-from gsum_assets.evaluation.passage_labels import label_by
+from gsum_assets.evaluation.passages import label_by
 from gsum_assets.pipeline.tables import TABLES
 
 TEXT = "Ines: The rails cost nine hundred. And the lamp costs more.\nDov: We paid. Ines: no."

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.reading import chunks_within, reading_rows
+from gsum_assets.evaluation.retrieval_metrics import chunks_within, reading_rows
 from gsum_assets.pipeline.family import Read
 from tests.rows import rows_of
 

@@ -6,9 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.assertions import assertions_met, is_met
-from gsum_assets.evaluation.claims import DISTANCES, claim_metrics, claims_of, n_clusters
-from gsum_assets.evaluation.statement_scores import statement_rows
+from gsum_assets.evaluation.statements import (
+    DISTANCES,
+    assertions_met,
+    claim_metrics,
+    claims_of,
+    is_met,
+    n_clusters,
+    statement_rows,
+)
 from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.tables import TABLES
 from tests.rows import question_rows, rows_of

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
-from gsum_assets.evaluation.judges.position_bias import SCHEMA as POSITION_BIAS
+from gsum_assets.evaluation.judges.bias import SCHEMA as POSITION_BIAS
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.pipeline.tables import TABLES

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.evaluation.judges.judge import judge_answers
-from gsum_assets.evaluation.judges.position_bias import position_bias
-from gsum_assets.evaluation.judges.rating_scores import rating_scores
+from gsum_assets.evaluation.judges.bias import position_bias
+from gsum_assets.evaluation.judges.judgements import judge_answers
+from gsum_assets.evaluation.judges.ratings import rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import win_rates
 from tests.conftest import document_in, keep_no_step_logs

@@ -1,7 +1,8 @@
-"""Material for judges: questions, answers, and texts within a budget."""
+"""Material for judges: questions with answers, and texts between tags."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ class Question:
     Attributes
     ----------
     passages : passages that the answer was written from, best first, by method.
+    writers : models that wrote the answers, by method.
     assertions : statements that a right answer makes.
     """
 
@@ -26,8 +28,19 @@ class Question:
     references: tuple[str, ...]
     answers: Mapping[str, str]
     passages: Mapping[str, Sequence[str]]
-    writers: Mapping[str, str] = field(default_factory=dict)
-    assertions: tuple[str, ...] = ()
+    writers: Mapping[str, str]
+    assertions: tuple[str, ...]
+
+    def is_written_by(self, model: str, *methods: str) -> bool:
+        """Return whether a model also wrote the answer of one of the methods.
+
+        Models are compared by name. The same name at two servers counts as the same model.
+
+        Parameters
+        ----------
+        model : judging language model; empty without one.
+        """
+        return bool(model) and model in {self.writers.get(method) for method in methods}
 
 
 def questions_to_judge(
@@ -44,43 +57,38 @@ def questions_to_judge(
     read : rows of `contexts`, or of a method's refined contexts.
     assertions : rows of `assertions`.
     """
-    stated: dict[str, list[str]] = {}
+    stated: dict[str, list[str]] = defaultdict(list)
     for row in assertions.sort_by("number").to_pylist() if assertions else ():
-        stated.setdefault(row["query_id"], []).append(row["text"])
+        stated[row["query_id"]].append(row["text"])
     drawn = drawn_questions(queries, settings)
-    kept_summaries, kept_passages = (
-        table.filter(
-            pc.and_(
-                pc.equal(table["sample"], 0),
-                pc.and_(
-                    pc.is_in(table["method"], pa.array(settings.methods, pa.string())),
-                    pc.is_in(table["query_id"], pa.array(drawn.keys(), pa.string())),
-                ),
-            )
+    methods, query_ids = (pa.array(v, pa.string()) for v in (settings.methods, drawn.keys()))
+
+    def of_first_sample(table: pa.Table, columns: Sequence[str]) -> list[dict]:
+        is_judged = pc.and_(
+            pc.is_in(table["method"], methods), pc.is_in(table["query_id"], query_ids)
         )
-        for table in (summaries, read)
-    )
-    answers: dict[str, dict[str, str]] = {}
-    writers: dict[str, dict[str, str]] = {}
-    for row in kept_summaries.select(["query_id", "method", "text", "model"]).to_pylist():
-        answers.setdefault(row["query_id"], {})[row["method"]] = row["text"]
-        writers.setdefault(row["query_id"], {})[row["method"]] = row["model"]
-    passages: dict[str, dict[str, list[str]]] = {}
-    ranked = kept_passages.select(["query_id", "method", "rank", "text"]).sort_by("rank")
-    for row in ranked.to_pylist():
-        of_question = passages.setdefault(row["query_id"], {})
+        rows = table.filter(pc.and_(pc.equal(table["sample"], 0), is_judged))
+        return rows.select(["query_id", "method", "text", *columns]).to_pylist()
+
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    writers: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in of_first_sample(summaries, ["model"]):
+        answers[row["query_id"]][row["method"]] = row["text"]
+        writers[row["query_id"]][row["method"]] = row["model"]
+    passages: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(of_first_sample(read, ["rank"]), key=lambda row: row["rank"]):
         if row["text"]:  # not left empty by refinement
-            of_question.setdefault(row["method"], []).append(row["text"])
+            passages[row["query_id"]][row["method"]].append(row["text"])
     return [
         Question(
             query_id,
             row["text"],
             row["document_id"] or "",
             tuple(row["references"]),
-            answers.get(query_id, {}),
-            passages.get(query_id, {}),
-            writers.get(query_id, {}),
-            tuple(stated.get(query_id, ())),
+            answers[query_id],
+            passages[query_id],
+            writers[query_id],
+            tuple(stated[query_id]),
         )
         for query_id, row in drawn.items()
     ]
@@ -93,9 +101,7 @@ def drawn_questions(queries: pa.Table, settings: JudgesSettings) -> dict[str, di
     """
     eligible = [
         row
-        for row in queries.select(
-            ["query_id", "text", "document_id", "references", "kind", "split"]
-        ).to_pylist()
+        for row in queries.to_pylist()
         if row["kind"] in settings.kinds
         and (not settings.splits or row["split"] in settings.splits)
     ]
@@ -112,25 +118,6 @@ def mark_of(texts: Iterable[str]) -> str:
 def marked(kind: str, texts: Iterable[str], mark: str) -> tuple[str, ...]:
     """Return each text between tags with the mark, so that no text can close its own tags."""
     return tuple(f"<{kind}-{mark}>\n{text}\n</{kind}-{mark}>" for text in texts)
-
-
-def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
-    """Return the passages that fit into the budget, best first.
-
-    Returns
-    -------
-    The passages shown, the number cut or left out, and the fraction of characters shown.
-    """
-    texts_within: list[str] = []
-    left = max_characters
-    for passage in passages:
-        if left <= 0:
-            break
-        texts_within.append(passage[:left])
-        left -= len(passage)
-    n_omitted = len(passages) - len(texts_within) + (left < 0)
-    share = sum(map(len, texts_within)) / max(1, sum(map(len, passages)))
-    return texts_within, n_omitted, share
 
 
 def seed_of(*ids: str) -> int:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, product
 
 from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
-from gsum_assets.evaluation.judges.own_judge import is_own_judge
 from gsum_assets.evaluation.judges.prompts import PROMPTS, criteria_text
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
@@ -53,7 +51,7 @@ class Comparison:
         )
         return answer == opposing
 
-    @cached_property
+    @property
     def _shown(self) -> tuple[str, str]:
         second = self.opponent if self.first == self.method else self.method
         return self.question.answers[self.first], self.question.answers[second]
@@ -63,7 +61,7 @@ class Comparison:
         """The reference answers, which are shown for relevance alone: others are without them."""
         return self.question.references if self.criteria == ("relevance",) else ()
 
-    @cached_property
+    @property
     def _mark(self) -> str:
         return mark_of([self.question.text, *self._shown, *self._references])
 
@@ -72,14 +70,13 @@ class Comparison:
         """Request to the judge."""
         drawn_for = (self.question.query_id, self.method, self.opponent, self.first)
         alone = self.criteria if self.criteria != CRITERIA else ()
-        references = self._references
-        criteria = criteria_text(self.criteria, by_references=bool(references))
+        criteria = criteria_text(self.criteria, by_references=bool(self._references))
         return Request(
             task="score",
             instructions=self.prompts.text("pairwise", criteria=criteria),
             question=self.question.text,
             passages=marked("answer", self._shown, self._mark)
-            + marked("reference", references, self._mark),
+            + marked("reference", self._references, self._mark),
             max_words=_MAX_WORDS * len(self.criteria),
             temperature=self.temperature,
             seed=seed_of(*drawn_for, str(self.repeat), *alone),
@@ -124,7 +121,7 @@ class Comparison:
             "value": VALUES.get(verdict),
             "reason": reason,
             "model": model,
-            "is_own": is_own_judge(model, self.question, (self.method, self.opponent)),
+            "is_own": self.question.is_written_by(model, self.method, self.opponent),
             "share_shown": None,
         }
 

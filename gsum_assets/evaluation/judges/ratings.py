@@ -6,9 +6,9 @@ Also the share of a question's assertions that an answer makes, and the claims o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.evaluation.claims import claim_metrics
-from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of, within_budget
-from gsum_assets.evaluation.judges.own_judge import is_own_judge
+import pyarrow as pa
+
+from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
 from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
@@ -22,12 +22,28 @@ from gsum_assets.evaluation.judges.verdicts import (
     Verdict,
     verdict_in,
 )
+from gsum_assets.evaluation.statements import claim_metrics
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Reply, Request
+from gsum_resources.store.arrow import pc
 
 _VALUES = {"yes": 1.0, "partly": 1.0, "no": 0.0}
 _MAX_WORDS = 30
 _MAX_WORDS_OF_CLAIMS = 600
+_METRICS = {
+    ("g_eval", "consistency"): "g_eval_consistency",
+    ("g_eval", "relevance"): "g_eval_relevance",
+    ("llm_rater", "lr1"): "lr1",
+    ("llm_rater", "lr2"): "lr2",
+    ("assertions", "met"): "judge_assertions",
+}
+SCHEMA = pa.schema(
+    [
+        *(pa.field(name, pa.string(), False) for name in ("method", "query_id", "metric")),
+        pa.field("value", pa.float64(), False),
+    ]
+)
+"""Columns of `rating_scores`."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +102,20 @@ class RatedAnswer:
         else:
             rated = self._rated(rating)
         for criterion, verdict, value, reason in rated:
-            yield self._row(reply, criterion) | {
+            yield {
+                "query_id": self.question.query_id,
+                "judge": self.judge,
+                "criterion": criterion,
+                "method": self.method,
+                "opponent": None,
+                "first": None,
+                "repeat": self.repeat,
                 "verdict": verdict,
                 "value": value,
                 "reason": reason,
+                "model": reply.model,
+                "is_own": self.question.is_written_by(reply.model, self.method),
+                "share_shown": self.share_shown,
             }
 
     def _rated(self, rating: Verdict) -> Iterator[tuple[str, str, float, str]]:
@@ -109,20 +135,6 @@ class RatedAnswer:
                 for metric, value in claim_metrics(claims, answer):
                     listed = "\n".join(claims) if metric == self.criterion else ""
                     yield metric, f"{value:g}", value, listed
-
-    def _row(self, reply: Reply, criterion: str) -> dict:
-        return {
-            "query_id": self.question.query_id,
-            "judge": self.judge,
-            "criterion": criterion,
-            "method": self.method,
-            "opponent": None,
-            "first": None,
-            "repeat": self.repeat,
-            "model": reply.model,
-            "is_own": is_own_judge(reply.model, self.question, [self.method]),
-            "share_shown": self.share_shown,
-        }
 
 
 def ratings(
@@ -163,6 +175,24 @@ def _rating_fields(
         yield "llm_rater", "lr2", instructions, PermissiveRating, "reference", references, None
 
 
+def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
+    """Return the passages that fit into the budget, best first.
+
+    Returns
+    -------
+    The passages shown, the number cut or left out, and the fraction of characters shown.
+    """
+    shown: list[str] = []
+    left = max_characters
+    for passage in passages:
+        if left <= 0:
+            break
+        shown.append(passage[:left])
+        left -= len(passage)
+    n_omitted = len(passages) - len(shown) + (left < 0)
+    return shown, n_omitted, sum(map(len, shown)) / max(1, sum(map(len, passages)))
+
+
 def accept_what_is_strictly_right(rows: list[dict]) -> None:
     """Accept answers in LR-2 that LR-1 accepts, in place."""
     strictly_right = {
@@ -175,3 +205,27 @@ def accept_what_is_strictly_right(rows: list[dict]) -> None:
         if row["criterion"] == "lr2" and row["verdict"] == "no" and is_right:
             row["reason"] = f"yes by lr1; no when asked permissively: {row['reason']}"
             row["verdict"], row["value"] = "yes", 1.0
+
+
+def rating_scores(judgements: pa.Table) -> pa.Table:
+    """Return one row per method, question and metric: the mean over parsed repeats.
+
+    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1`, `lr2` and
+    `judge_assertions`. Claims that a judge listed have the metrics of `statements.py`, as
+    `judge_claims`.
+    """
+    rated = judgements.filter(
+        pc.and_(pc.is_null(judgements["opponent"]), pc.is_valid(judgements["value"]))
+    )
+    by = ["method", "query_id", "judge", "criterion"]
+    rows = [
+        {
+            "method": row["method"],
+            "query_id": row["query_id"],
+            "metric": _METRICS.get((row["judge"], row["criterion"]), f"judge_{row['criterion']}"),
+            "value": row["value_mean"],
+        }
+        for row in rated.group_by(by).aggregate([("value", "mean")]).to_pylist()
+    ]
+    rows.sort(key=lambda row: (row["method"], row["query_id"], row["metric"]))
+    return pa.Table.from_pylist(rows, SCHEMA)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_assets.evaluation.judges.length_control import Valued, at_equal_length
-from gsum_assets.evaluation.judges.win_rates import win_rates
+from gsum_assets.evaluation.judges.win_rates import Valued, at_equal_length, win_rates
 from tests.evaluation.judges.test_win_rates import both_orders
 
 PAIR, OTHER = ("a", "b", "overall"), ("a", "c", "overall")

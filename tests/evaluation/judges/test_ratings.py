@@ -6,9 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.judges.judge import judge_answers
-from gsum_assets.evaluation.judges.judgements import of_methods
-from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
+from gsum_assets.evaluation.judges.judgements import judge_answers, of_methods
+from gsum_assets.evaluation.judges.ratings import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.judges.judge import judge_answers
-from gsum_assets.evaluation.judges.material import drawn_questions, mark_of, marked, within_budget
+from gsum_assets.evaluation.judges.judgements import judge_answers
+from gsum_assets.evaluation.judges.material import drawn_questions, mark_of, marked
+from gsum_assets.evaluation.judges.ratings import within_budget
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.evaluation.judges.verdicts import (
     CRITERIA,

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum.statistics import wilson
-from gsum_assets.evaluation.judges.orders import share_interval
-from gsum_assets.evaluation.judges.position_bias import SCHEMA, position_bias
+from gsum_assets.evaluation.judges.bias import SCHEMA, position_bias, share_interval
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.pipeline.tables import TABLES
 from tests.evaluation.judges import toys
@@ -48,19 +47,24 @@ def test_win_rates_known_values() -> None:
     assert (of_all["n"], of_all["n_both_orders"], of_all["unparsed"]) == (6, 3, 1)
 
 
+def counted(*counts: tuple[int, int]) -> list[list[bool]]:
+    """Values of questions, of which some are true, by these and the number of all."""
+    return [[True] * part + [False] * (whole - part) for part, whole in counts]
+
+
 def test_interval_of_a_share_resamples_questions() -> None:
     # as many verdicts each: Wilson's interval of the questions' own shares
     (expected,) = wilson(np.array([0.75]), 8)
-    assert share_interval([(2, 2)] * 6 + [(0, 2)] * 2) == pytest.approx(expected)
+    assert share_interval(counted(*[(2, 2)] * 6, *[(0, 2)] * 2)) == pytest.approx(expected)
     # repeated verdicts on the same questions add no information
-    assert share_interval([(4, 4)] * 6 + [(0, 4)] * 2) == pytest.approx(expected)
+    assert share_interval(counted(*[(4, 4)] * 6, *[(0, 4)] * 2)) == pytest.approx(expected)
     # unequal: around the share of all verdicts, 40 of 60, not the mean of the questions' shares
-    unequal = [(3, 3), (1, 1), (2, 4), (0, 1), (2, 3)] * 5
-    low, high = share_interval(unequal)
+    low, high = share_interval(counted(*[(3, 3), (1, 1), (2, 4), (0, 1), (2, 3)] * 5))
     assert 0 < low < 40 / 60 < high < 1
     assert (low + high) / 2 == pytest.approx(40 / 60, abs=0.02)
-    assert share_interval([(1, 1)] * 3) == pytest.approx((wilson(np.ones(1), 3)[0, 0], 1))
-    assert share_interval([(1, 1)])[0] < 0.5  # one question is no certainty
+    expected = wilson(np.ones(1), 3)[0, 0], 1
+    assert share_interval(counted(*[(1, 1)] * 3)) == pytest.approx(expected)
+    assert share_interval([[True]])[0] < 0.5  # one question is no certainty
 
 
 def test_one_order_gives_no_rate() -> None:
