@@ -23,7 +23,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
-from gsum_assets.retrieval.answerability_step import ANSWERABILITY
+from gsum_assets.retrieval.answerability import ANSWERABILITY
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, Titles, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger

@@ -107,13 +107,16 @@ def agreements(collection: Collection, clusters: np.ndarray, language: str) -> d
     def rerank_by(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
         return reranked(min_max(scores), labels, _JUDGED_AT)
 
-    whole = held_out(collection, language, _PROBES)
+    whole = [
+        probes.of_nodes(lambda scores: rerank_by(clusters, scores))
+        for probes in held_out(collection, language, _PROBES)
+    ]
     within = [
         probes.of_nodes(lambda scores, chunks=chunks: rerank_by(clusters[chunks], scores))
         for _, chunks, probes in held_out_within(collection, language, _PROBES)
     ]
     return {
-        "corpus": float(t_value(whole.of_nodes(lambda scores: rerank_by(clusters, scores)))),
+        "corpus": float(t_value(joined(whole))),
         "document": float(t_value(joined(within))),
     }
 

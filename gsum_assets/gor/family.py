@@ -13,7 +13,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.retrieval.node_contexts import nodes_within, top_nodes
+from gsum_assets.retrieval.contexts import nodes_within, top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 
 

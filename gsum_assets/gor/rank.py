@@ -8,8 +8,8 @@ import pyarrow as pa
 from gsum_assets.gor.methods import EVIDENCE
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.contexts import node_collection
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.node_contexts import node_collection
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_resources.store.arrow import pc
 

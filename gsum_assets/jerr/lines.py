@@ -47,7 +47,7 @@ def relevance(
         documents = frozenset(scope.document_ids)
         own = [row for row in rows if row["document_id"] in documents]
         batch = questions.take(members)
-        index = Bm25Index([row["text"] for row in own], Bm25Settings(words=words))
+        index = Bm25Index.of([row["text"] for row in own], Bm25Settings(words=words))
         scores = min_max(index.scores(batch.texts))
         if not is_lexical:
             position = {row["chunk_id"]: i for i, row in enumerate(own)}

@@ -15,7 +15,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import (
     Evidence,
     Method,
-    held_out_blocks,
+    held_out,
     held_out_within,
     joined,
     trust,
@@ -28,7 +28,7 @@ def walk_trust(
     """Return the rows of `lightpal.walk_trust`: documents, all chunks, chunks of one document."""
     walked = graphs.walked(collection, "corpus")
     documents, nodes = [], []
-    for probes in held_out_blocks(collection, language, settings.n_probes):
+    for probes in held_out(collection, language, settings.n_probes):
         documents.append(probes.of_documents(_walks(walked.documents, settings)))
         nodes.append(probes.of_nodes(_walks(walked.nodes, settings)))
     within = [

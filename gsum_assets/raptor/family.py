@@ -12,8 +12,8 @@ from gsum_assets.raptor.prompts import PROMPTS
 from gsum_assets.raptor.settings import ContextSettings, RaptorSettings, TreeSettings
 from gsum_assets.raptor.tree import summarize
 from gsum_assets.retrieval.collection import Questions
+from gsum_assets.retrieval.contexts import node_collection, nodes_within
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.node_contexts import node_collection, nodes_within
 from gsum_assets.retrieval.ranking import rank_questions
 
 LEAVES = "raptor-leaves"

@@ -13,7 +13,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.raptor.clusters import Reduce, soft_clusters
 from gsum_assets.raptor.prompts import PROMPTS
 from gsum_assets.raptor.settings import TreeSettings
-from gsum_assets.retrieval.node_contexts import CountTokens
+from gsum_assets.retrieval.contexts import CountTokens
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.protocols.models import Completion, Embedder, LanguageModel, Request
 from gsum_resources.store.content_hash import hash_texts

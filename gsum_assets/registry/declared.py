@@ -24,7 +24,7 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
 from gsum_assets.pipeline.tables import RESULT_TABLES, table_of
 from gsum_assets.registry.families import FAMILIES
-from gsum_assets.retrieval.answerability_step import ANSWERABILITY
+from gsum_assets.retrieval.answerability import ANSWERABILITY
 from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.partition import StoreError

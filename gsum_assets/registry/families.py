@@ -16,7 +16,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.macros import analysis
-from gsum_assets.retrieval import follow_up_prompts as conversation
+from gsum_assets.retrieval import follow_up as conversation
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.store.table import Macro, Table, View
 

@@ -22,19 +22,21 @@ several is judged by `surprise` alone, and others are not judged.
 
 import math
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import default_tokenizer
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.ranking import first_of
 from gsum_resources.text.reading import CONTENTLESS, question_aspects
 from gsum_resources.text.vocabulary import content_stems, is_plain, stem, words
@@ -61,12 +63,9 @@ _NEAREST = 6  # passages in which the words of a question over all documents are
 class Weights:
     """Logistic regression of features, and the probability from which a question is answered.
 
-    Fitted with the packaged embedder. `OF_DOCUMENT`: on 32 meetings of QMSum train and 20 stories
-    of SQuALITY train, each question asked of its own document and of all others. `OF_ALL`: on 13
-    of these meetings and the stories, each question asked of its own document alone and of the
-    others alone, and of all documents of its own set and of the other set. Sets and answers weigh
-    equally. The threshold is where 3% of the questions that are answered are refused, in both sets
-    together (`OF_DOCUMENT`) or in the set and scope with most (`OF_ALL`).
+    Fitted with the packaged embedder on meetings of QMSum train and stories of SQuALITY train, each
+    question asked of its own document and of others. The threshold is where 3% of the questions
+    that are answered are refused.
     """
 
     intercept: float
@@ -80,19 +79,17 @@ class Weights:
         logit = self.intercept + self.lexical * lexical + self.dense * dense
         logit += self.name * lacks_name
         probability = round(1 / (1 + math.exp(-logit)), 6)
-        is_answered = probability >= self.threshold
         return {
             "probability": probability,
             "threshold": self.threshold,
-            "is_answered": is_answered,
+            "is_answered": probability >= self.threshold,
         }
 
 
 OF_DOCUMENT = Weights(0.9215, 0.5456, -12.7443, 0.24)
 """Of surprise and gap."""
 BY_WORDS = Weights(-0.4289, 0.4989, 0.0, 0.2225)
-"""Of surprise alone. Fitted on 80 meetings of QMSum train, each question asked of its own document
-and of three others; 3% of the own are refused."""
+"""Of surprise alone, on QMSum train."""
 OF_ALL = Weights(-2.3639, -0.1739, 10.103, 0.1076, name=-2.245)
 """Of missing, similarity and lacks_name."""
 
@@ -140,7 +137,12 @@ def surprise(question: str, scope: WordCounts, others: WordCounts) -> float | No
 def missing(question: str, scope: WordCounts) -> float | None:
     """Return how rare the question's words are that do not occur; None if it is not judged."""
     wanted = _wanted(question, scope)
-    absent = [-math.log(frequency(word)) for word in wanted if not scope.counts.get(word)]
+    shares = _frequencies()
+    absent = [
+        -math.log(max(shares.get(word, 0.0), _RAREST))
+        for word in wanted
+        if not scope.counts.get(word)
+    ]
     return sum(absent) / len(wanted) if wanted else None
 
 
@@ -162,13 +164,9 @@ def _wanted(question: str, scope: WordCounts) -> list[str]:
     return [w for w in dict.fromkeys(content_stems(question)) if w not in CONTENTLESS]
 
 
-def frequency(word: str) -> float:
-    """Return the approximate share of a stem among the words of general English, by Zipf's law."""
-    return max(_frequencies().get(word, 0.0), _RAREST)
-
-
 @lru_cache(maxsize=1)
 def _frequencies() -> Mapping[str, float]:
+    """Return the approximate share of stems among the words of general English, by Zipf's law."""
     vocabulary = default_tokenizer().get_vocab()
     harmonic = math.log(len(vocabulary) - _FIRST_WORD) + 0.5772
     shares: dict[str, float] = defaultdict(float)
@@ -201,38 +199,37 @@ def answerability(
             f"answerability: question vectors have {lengths[0]} dimensions, passage vectors "
             f"{lengths[1]}; materialize chunk_embeddings with the questions' embedding model"
         )
-    ids, documents = collection.chunk_ids, collection.document_ids
-    words_by = _Others(collection, read)
+    ids, counts_of = collection.chunk_ids, _Others(collection, read)
+    number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     rows, over_all = [], {}
     for i, query_id in enumerate(questions.ids):
+        document_id = questions.document_ids[i]
+        document = number_of.get(document_id) if document_id else None
+        if document is None and document_id:
+            continue  # it has no passage
         cosines = collection.cosines(questions.embeddings[i])
-        document = None
-        if document_id := questions.document_ids[i]:
-            document = bisect_left(documents, document_id)
-            if document == len(documents) or documents[document] != document_id:
-                continue  # it has no passage
         bounds = (0, -1) if document is None else (document, document + 1)
         first, last = collection.starts[list(bounds)].tolist()
         if not len(own := cosines[first:last]):
             continue
-        nearest = first + first_of(own, _NEAREST)
+        nearest = [ids[j] for j in (first + first_of(own, _NEAREST)).tolist()]
         row = {"query_id": query_id, "probability": None, "threshold": None, "is_answered": True}
-        rows.append(row | {"chunk_id": ids[int(nearest[0])]})
-        words_of = None if document is None else words_by.of(document)
-        if words_of is None:
+        rows.append(row | {"chunk_id": nearest[0]})
+        counts = None if document is None else counts_of(document)
+        if counts is None:
             over_all[len(rows) - 1] = texts[i], float(own.max()), nearest
             continue
         gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
-        if (found := surprise(texts[i], *words_of)) is not None:
-            rows[-1] |= OF_DOCUMENT.verdict(found, gap)
-    near = sorted({ids[int(j)] for _, _, nearest in over_all.values() for j in nearest})
+        if (value := surprise(texts[i], *counts)) is not None:
+            rows[-1] |= OF_DOCUMENT.verdict(value, gap)
+    near = sorted({chunk_id for *_, nearest in over_all.values() for chunk_id in nearest})
     text_of = dict(zip(near, read(near), strict=True)) if near else {}
-    for place, (text, similarity, nearest) in over_all.items():
-        read_texts = [text_of[ids[int(j)]] for j in nearest]
-        counted = WordCounts.of(read_texts)
-        if (found := missing(text, counted)) is not None:
-            lacking = lacks_name(text, read_texts, counted)
-            rows[place] |= OF_ALL.verdict(found, similarity, lacking)
+    for index, (text, similarity, nearest) in over_all.items():
+        passages = [text_of[chunk_id] for chunk_id in nearest]
+        counts = WordCounts.of(passages)
+        if (value := missing(text, counts)) is not None:
+            lacking = lacks_name(text, passages, counts)
+            rows[index] |= OF_ALL.verdict(value, similarity, lacking)
     return pa.Table.from_pylist(rows, TABLES["answerability"].schema)
 
 
@@ -244,20 +241,20 @@ def answerability_by_words(
     The passage of a row is the one with most of the question's words.
     """
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
-    words_by, rows = _Others(collection, read), []
+    counts_of, rows = _Others(collection, read), []
     for query_id, text, document_id in zip(
         questions.ids, texts, questions.document_ids, strict=True
     ):
         document = number_of.get(document_id or "")
-        words_of = None if document is None else words_by.of(document)
-        if document is None or not words_of or (found := surprise(text, *words_of)) is None:
+        counts = None if document is None else counts_of(document)
+        if document is None or not counts or (value := surprise(text, *counts)) is None:
             continue
         ids = list(collection.chunk_ids[slice(*collection.starts[document : document + 2])])
-        wanted = _wanted(text, words_of[0])
-        held = [WordCounts.of([passage]).counts for passage in read(ids)]
-        shared = [sum(word in counts for word in wanted) for counts in held]
+        wanted = _wanted(text, counts[0])
+        passages = [WordCounts.of([passage]).counts for passage in read(ids)]
+        shared = [sum(word in passage for word in wanted) for passage in passages]
         row = {"query_id": query_id, "chunk_id": ids[int(np.argmax(shared))]}
-        rows.append(row | BY_WORDS.verdict(found, 0.0))
+        rows.append(row | BY_WORDS.verdict(value, 0.0))
     return pa.Table.from_pylist(rows, TABLES["answerability"].schema)
 
 
@@ -266,22 +263,81 @@ class _Others:
 
     def __init__(self, collection: Collection, read: ReadTexts) -> None:
         self._ids, self._starts, self._read = collection.chunk_ids, collection.starts, read
-        self._chosen = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
-        self.of = cache(self._of)
+        self._sampled = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
+        self._known: dict[int, tuple[WordCounts, WordCounts] | None] = {}
 
     @cached_property
-    def _texts(self) -> list[str]:
-        return self._read([self._ids[int(i)] for i in self._chosen])
+    def _sample(self) -> tuple[list[str], WordCounts]:
+        texts = self._read([self._ids[int(i)] for i in self._sampled])
+        return texts, WordCounts.of(texts)
 
-    @cached_property
-    def _all(self) -> WordCounts:
-        return WordCounts.of(self._texts)
-
-    def _of(self, document: int) -> tuple[WordCounts, WordCounts] | None:
+    def __call__(self, document: int) -> tuple[WordCounts, WordCounts] | None:
         """Return the counts; None if the others have too few words to compare with."""
-        first, last = self._starts[document : document + 2].tolist()
-        inside = [t for i, t in zip(self._chosen, self._texts, strict=True) if first <= i < last]
-        others = self._all.without(WordCounts.of(inside))
-        if others.n_words < _LEAST_OTHER_WORDS:
-            return None
-        return WordCounts.of(self._read(list(self._ids[first:last]))), others
+        if document not in self._known:
+            first, last = self._starts[document : document + 2].tolist()
+            texts, counts = self._sample
+            inside = [t for i, t in zip(self._sampled, texts, strict=True) if first <= i < last]
+            others = counts.without(WordCounts.of(inside))
+            is_enough = others.n_words >= _LEAST_OTHER_WORDS
+            own = WordCounts.of(self._read(list(self._ids[first:last]))) if is_enough else None
+            self._known[document] = (own, others) if own else None
+        return self._known[document]
+
+
+def _answerability(inputs: Inputs) -> Result:
+    queries = inputs.table("queries")
+    if not queries.num_rows:
+        return Result(TABLES["answerability"].empty())
+
+    def read(chunk_ids: list[str]) -> list[str]:
+        rows = inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+        texts = dict(zip(rows["chunk_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+        return [texts[chunk_id] for chunk_id in chunk_ids]
+
+    texts = queries["text"].to_pylist()
+    if PACKAGED in inputs.model("embedding_model").identity:
+        questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
+        rows = answerability(questions, texts, collection_of(inputs, keep_indexes=True), read)
+    else:
+        collection = collection_of(inputs, with_vectors=False)
+        rows = answerability_by_words(Questions.from_tables(queries), texts, collection, read)
+    return Result(rows, shown=lambda: {"answerability": separation(rows, queries)})
+
+
+def separation(rows: pa.Table, queries: pa.Table) -> Mapping[str, Any]:
+    """Return how many questions are refused, and how well that agrees with the source's marks.
+
+    Returns
+    -------
+    `refused`, and where some are marked as unanswerable, `refused_rightly` and `refused_wrongly` as
+    shares of those that are and those that are not, and `auroc`: the probability that a question
+    that is answered by its documents has the larger probability, ties and questions that are not
+    judged counted as one half and as answerable.
+    """
+    marks = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "is_answerable")), strict=True))
+    refused = np.array([not answered for answered in rows["is_answered"].to_pylist()], bool)
+    unanswerable = np.array([marks[q] is False for q in rows["query_id"].to_pylist()], bool)
+    shown: dict[str, Any] = {"refused": int(refused.sum())}
+    if unanswerable.any() and not unanswerable.all():
+        known = [1.0 if p is None else p for p in rows["probability"].to_pylist()]
+        probabilities = np.array(known)
+        low, high = probabilities[unanswerable][:, None], probabilities[~unanswerable][None]
+        shown["refused_rightly"] = float(refused[unanswerable].mean())
+        shown["refused_wrongly"] = float(refused[~unanswerable].mean())
+        shown["auroc"] = float(((high > low) + 0.5 * (high == low)).mean())
+    return shown
+
+
+ANSWERABILITY = Step(
+    _answerability,
+    {
+        "answerability": "Whether the documents answer each question, judged before any method "
+        "answers it, and the most similar passage."
+    },
+    (
+        *("queries", "query_embeddings", "documents", "chunks", "chunk_embeddings"),
+        "embedding_model",
+    ),
+    pool=None,
+    code_version="2",
+)

@@ -1,24 +1,24 @@
-"""BM25 over chunks and, separately, over whole documents (bm25s, Lucene's form).
+"""BM25 (Lucene's form) over chunks and, separately, over whole documents.
 
-k1 and b stay at 1.5 and 0.75: on the 250 questions of ODSum-Story's train stories a grid over k1
-from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and nothing of P@10
-(48.6); on QMSum train k1 of 1.2 to 2 and b of 0.4 to 0.75 changed P@6 by 0.1. See `words.py` for
-the tokenization and the data it was chosen on.
+k1 and b were chosen on ODSum-Story's train stories and QMSum train.
 
-A large collection is indexed by segments (`bm25_segments.py`), which are kept in the collection's
-cache, if it has one, so that a later process maps them into memory, and an edit computes one
-segment. Terms are kept as hashes, and no word can be read from them.
+A collection is indexed by segments, each of which has counts of hashed terms and nothing that
+depends on other segments: document frequencies and mean length are added up when a question is
+asked. The segments of a large collection are stored in its cache, if it has one, so that a later
+process maps them into memory, and an edit computes one segment. No word can be read from a hash.
 """
 
-import logging
-from collections.abc import Sequence
+import hashlib
+import math
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25_segments import Hashes, Segment, SegmentedIndex, segment_starts
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
@@ -26,9 +26,12 @@ from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.content_hash import hash_texts
 
 KEPT_FROM = 2**20
-"""Characters of texts whose index is kept; fewer are split within half a second."""
+"""Characters of texts whose index is stored; fewer are split within half a second."""
 
 _FORMAT = "5"  # changes when the same texts give other arrays
+_CHUNKS = 2**12  # in a segment, about: half a second of a processor
+_FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # odd: multiplying by them is one to one
+_LAST_64_BITS = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,9 @@ class Bm25:
     def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
         settings = settings or Bm25Settings()
         self._nodes = chunk_index(collection, settings)
-        starts = _segments(collection)
-        self._documents = indexed(
-            "documents",
-            collection.document_texts,
-            starts,
-            settings,
-            collection.cache,
-            _by_segment(collection.text_digests, starts),
+        starts = segment_starts(collection.document_ids, len(collection.chunk_ids))
+        self._documents = _indexed(
+            "documents", collection.document_texts, starts, starts, settings, collection
         )
 
     def scores(self, questions: Questions) -> Scores:
@@ -61,111 +59,199 @@ class Bm25:
         return Scores(self._nodes.scores(questions.texts), self._documents.scores(questions.texts))
 
 
-class Bm25Index:
-    """BM25 over any list of texts.
+def chunk_index(collection: Collection, settings: Bm25Settings) -> "Bm25Index":
+    """Return the index of a collection's chunks."""
+    starts = segment_starts(collection.document_ids, len(collection.chunk_ids))
+    chunk_starts = collection.starts[starts].tolist()
+    return _indexed("chunks", collection.chunk_texts, chunk_starts, starts, settings, collection)
+
+
+def segment_starts(document_ids: Sequence[str], n_chunks: int) -> list[int]:
+    """Return the index of the first document of each segment, and the number of documents.
+
+    A segment starts where a document's hash says so, so that a document that is added or removed
+    changes no other segment.
 
     Parameters
     ----------
-    texts : `(n_texts,)`, at least one; may be empty strings.
+    document_ids : in the order of the texts.
+    n_chunks : of all documents.
     """
-
-    def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
-        import bm25s
-
-        number_of: dict[str, int] = {}
-        numbers = [
-            [number_of.setdefault(term, len(number_of)) for term in terms]
-            for terms in map(settings.words.split, texts)
-        ]
-        self._number_of, self._words, self._n_texts = number_of.get, settings.words, len(texts)
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
-        self._index = bm25s.BM25(k1=settings.k1, b=settings.b)
-        if number_of:  # the mean length of texts without any term is 0
-            self._index.index((numbers, number_of), create_empty_token=False, show_progress=False)
-
-    def scores(self, queries: Sequence[str]) -> np.ndarray:
-        """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
-        scores = np.zeros((len(queries), self._n_texts), np.float32)
-        for row, query in zip(scores, queries, strict=True):
-            numbers = map(self._number_of, self._words.split(query))
-            if known_terms := [number for number in numbers if number is not None]:
-                row[:] = self._index.get_scores_from_ids(known_terms)
-        return scores
-
-    def having(self, term: str) -> np.ndarray:
-        """Return the numbers of the texts that have a term."""
-        number = self._number_of(term)
-        if number is None:
-            return np.empty(0, np.int64)
-        starts = self._index.scores["indptr"]
-        return self._index.scores["indices"][starts[number] : starts[number + 1]]
+    n = len(document_ids)
+    documents = max(1.0, _CHUNKS * n / max(1, n_chunks))
+    mask = 2 ** round(math.log2(documents)) - 1  # a power of two: seldom another one
+    starts = [i for i in range(1, n) if _hash_of_word(document_ids[i]) & mask == 0]
+    return [0, *starts, n]
 
 
-def chunk_index(collection: Collection, settings: Bm25Settings) -> Bm25Index | SegmentedIndex:
-    """Return the index of a collection's chunks."""
-    starts = _segments(collection)
-    digests = _by_segment(collection.text_digests, starts)
-    of_chunks = collection.starts[starts].tolist()
-    return indexed("chunks", collection.chunk_texts, of_chunks, settings, collection.cache, digests)
-
-
-def indexed(
+def _indexed(
     name: str,
     texts: Sequence[str],
     starts: Sequence[int],
+    document_starts: Sequence[int],
     settings: Bm25Settings,
-    cache: ArrayCache | None,
-    digests: Sequence[str] | None = None,
-) -> Bm25Index | SegmentedIndex:
-    """Return the index of `texts`; the segments of many are kept in the cache, if there is one.
+    collection: Collection,
+) -> "Bm25Index":
+    """Return the index of `texts`; the segments of many are stored in the collection's cache.
 
     Parameters
     ----------
-    name : what the texts are; segments kept under this name for other texts are removed.
-    starts : index of each segment's first text, and the number of texts.
-    digests : digest of each segment's texts, `(n_segments,)`, which are read only if the index of
-        one of them is not kept; None: they are computed.
+    name : what the texts are; segments stored under this name for other texts are removed.
+    starts, document_starts : index of each segment's first text and first document, and their
+        number.
     """
-    words, parts = settings.words, list(pairwise(starts))
+    words, cache, digests = settings.words, collection.cache, collection.text_digests
     name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
-    segments: list[Segment | None] = [None] * len(parts)
-    versions = [""] * len(parts)
+    segments: list[Segment | None] = [None] * (len(starts) - 1)
+    versions = [""] * len(segments)
     if cache is not None:
-        digests = digests or [hash_texts(texts[first:last]) for first, last in parts]
+        digested, bounds = (texts, starts) if digests is None else (digests, document_starts)
         made_from = [_FORMAT, *map(version, ("nltk", "numpy")), repr(words)]
-        versions = [hash_texts([*made_from, digest]) for digest in digests]
-        segments = [_read(cache, name, version) for version in versions]
-    if any(segment is None for segment in segments):
+        versions = [
+            hash_texts([*made_from, hash_texts(digested[first:last])])
+            for first, last in pairwise(bounds)
+        ]
+        segments = [_stored(cache, name, version) for version in versions]
+    if None in segments:
         # the texts of a large collection are not read to find that it is large
         if not any(segments) and sum(map(len, texts)) < KEPT_FROM:
-            return Bm25Index(texts, settings)
-        hashes = Hashes()
-        for i, (first, last) in enumerate(parts):
+            cache = None
+        hashes = _Hashes()
+        for i, (first, last) in enumerate(pairwise(starts)):
             if segments[i] is None:
-                segment = Segment.of(texts[first:last], words.terms, words.bigrams, hashes)
+                segments[i] = segment = Segment.of(texts[first:last], words, hashes)
                 if cache is not None and len(segment.hashes):
                     cache.write(name, versions[i], segment._asdict())
                     # mapped, so that it need not stay in memory
-                    segment = _read(cache, name, versions[i]) or segment
-                segments[i] = segment
-        if cache is not None:
-            cache.keep_only(name, versions)
-    return SegmentedIndex(
-        [segment for segment in segments if segment], words.split, settings.k1, settings.b
-    )
+                    segments[i] = _stored(cache, name, versions[i]) or segment
+    if cache is not None:
+        cache.keep_only(name, versions)
+    return Bm25Index([segment for segment in segments if segment], settings)
 
 
-def _segments(collection: Collection) -> list[int]:
-    return segment_starts(collection.document_ids, len(collection.chunk_ids))
-
-
-def _by_segment(digests: Sequence[str] | None, starts: Sequence[int]) -> list[str] | None:
-    """Return the digest of each segment's texts from those of its documents."""
-    if digests is None:
-        return None
-    return [hash_texts(digests[first:last]) for first, last in pairwise(starts)]
-
-
-def _read(cache: ArrayCache, name: str, version: str) -> Segment | None:
+def _stored(cache: ArrayCache, name: str, version: str) -> "Segment | None":
     arrays = cache.read(name, version)
     return Segment(**arrays) if arrays else None
+
+
+class Segment(NamedTuple):
+    """Counts of the terms of some texts.
+
+    Attributes
+    ----------
+    hashes : of the terms, ascending, uint64 `(n_terms,)`.
+    starts : position of each term's first posting, and the end, int64 `(n_terms + 1,)`.
+    texts : numbers of the texts that have the term, ascending, int32 `(n_postings,)`.
+    counts : how often each has it, uint32 `(n_postings,)`.
+    lengths : number of terms of each text, int64 `(n_texts,)`.
+    """
+
+    hashes: np.ndarray
+    starts: np.ndarray
+    texts: np.ndarray
+    counts: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, texts: Sequence[str], words: Words, hashes: dict[str, int]) -> "Segment":
+        """Return the segment of `texts`; `hashes` has the hash of each term."""
+        term_hashes = array("Q")
+        lengths = np.zeros(len(texts), np.int64)
+        for number, text in enumerate(texts):
+            terms = words.terms(text)
+            term_hashes.extend(map(hashes.__getitem__, terms))
+            lengths[number] = len(terms)
+        terms = np.frombuffer(term_hashes, np.uint64)
+        owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        if words.bigrams:
+            within = owners[1:] == owners[:-1]
+            pairs = terms[:-1] * np.uint64(_FIRST) + terms[1:] * np.uint64(_SECOND)
+            terms = np.concatenate([terms, pairs[within]])
+            owners = np.concatenate([owners, owners[1:][within]])
+            lengths += np.maximum(lengths - 1, 0)
+        order = np.lexsort((owners, terms))
+        terms, owners = terms[order], owners[order]
+        is_term, is_posting = np.ones((2, len(terms)), bool)
+        np.not_equal(terms[1:], terms[:-1], out=is_term[1:])
+        np.not_equal(owners[1:], owners[:-1], out=is_posting[1:])
+        is_posting |= is_term
+        postings = np.flatnonzero(is_posting)
+        starts = np.append(np.flatnonzero(is_term[postings]), len(postings))
+        counts = np.diff(np.append(postings, len(terms))).astype(np.uint32)
+        return cls(terms[is_term], starts, owners[postings], counts, lengths)
+
+    def postings(self, term: np.uint64) -> tuple[np.ndarray, np.ndarray]:
+        """Return the texts that have the term of a hash, and how often, `(n,)` both."""
+        at = int(np.searchsorted(self.hashes, term))
+        if at == len(self.hashes) or self.hashes[at] != term:
+            return self.texts[:0], self.counts[:0]
+        of_term = slice(int(self.starts[at]), int(self.starts[at + 1]))
+        return self.texts[of_term], self.counts[of_term]
+
+
+class Bm25Index:
+    """BM25 over the texts of some segments, at least one, in order."""
+
+    def __init__(self, segments: Sequence[Segment], settings: Bm25Settings) -> None:
+        self._segments, self._split = segments, settings.words.split
+        lengths = np.concatenate([segment.lengths for segment in segments])
+        mean = lengths.sum() / max(1, len(lengths)) or 1.0  # no text has a term: nothing is divided
+        norms = settings.k1 * ((1 - settings.b) + settings.b * lengths / mean)
+        self._norms = norms.astype(np.float32)
+        self._ends = np.cumsum([0, *(len(segment.lengths) for segment in segments)]).tolist()
+
+    @classmethod
+    def of(cls, texts: Sequence[str], settings: Bm25Settings) -> "Bm25Index":
+        """Return the index of any list of texts."""
+        return cls([Segment.of(texts, settings.words, _Hashes())], settings)
+
+    def scores(self, queries: Sequence[str]) -> np.ndarray:
+        """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
+        scores = np.zeros((len(queries), len(self._norms)), np.float32)
+        for row, query in zip(scores, queries, strict=True):
+            for term in self._split(query):
+                for texts, values in self._values(np.uint64(hash_of(term))):
+                    row[texts] += values
+        return scores
+
+    def having(self, term: str) -> np.ndarray:
+        """Return the numbers of the texts that have a term, ascending."""
+        number = np.uint64(hash_of(term))
+        texts_of = (segment.postings(number)[0] for segment in self._segments)
+        return np.concatenate(
+            [texts + first for first, texts in zip(self._ends, texts_of, strict=False)]
+        )
+
+    def _values(self, term: np.uint64) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the texts that have a term, and its share of their scores, by segment."""
+        postings = [segment.postings(term) for segment in self._segments]
+        n_with = sum(len(texts) for texts, _ in postings)
+        # Lucene's inverse document frequency
+        inverse = np.float32(math.log(1 + (len(self._norms) - n_with + 0.5) / (n_with + 0.5)))
+        for first, (texts, counts) in zip(self._ends, postings, strict=False):
+            if len(texts):
+                texts = texts + first
+                values = counts.astype(np.float32)
+                values /= self._norms[texts] + values
+                values *= inverse
+                yield texts, values
+
+
+def hash_of(term: str) -> int:
+    """Return a hash of 64 bits of a term; that of a pair follows from those of its two terms."""
+    first, blank, second = term.partition(" ")
+    if blank:
+        return (_hash_of_word(first) * _FIRST + _hash_of_word(second) * _SECOND) & _LAST_64_BITS
+    return _hash_of_word(term)
+
+
+def _hash_of_word(word: str) -> int:
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+
+
+class _Hashes(dict[str, int]):
+    """Hash of each term, computed once."""
+
+    def __missing__(self, term: str) -> int:
+        self[term] = hashed = _hash_of_word(term)
+        return hashed

@@ -1,12 +1,25 @@
-"""Contexts from rankings: the passages that the language model reads."""
+"""Contexts: the passages, or nodes with texts written from passages, that the model reads."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.full_context import spans
+from gsum_assets.retrieval.collection import Collection
 from gsum_resources.store.arrow import pc, rows_at
 from gsum_resources.store.content_hash import hash_texts
+
+_COLUMNS = ["node_id", "kind", "document_id", "position", "text"]
+_AFTER_CHUNKS = 1_000_000  # added to positions of written texts, which follow all passages
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+
+
+def best_chunks(rankings: pa.Table, k: int) -> pa.Table:
+    """Return the rows of the `k` best chunks of each question."""
+    is_chunk = pc.equal(rankings["level"], "node")
+    return rankings.filter(pc.and_(is_chunk, pc.less_equal(rankings["rank"], k)))
 
 
 def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
@@ -25,28 +38,8 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             f"contexts: {indices.null_count} ranked chunks are not in the corpus (first: "
             f"'{first}'); materialize rankings again"
         )
-    context_chunks = rows_at(chunks, indices)
-    n = best.num_rows
-    return pa.table(
-        {
-            "query_id": best["query_id"],
-            "sample": pa.repeat(pa.scalar(0, pa.int32()), n),
-            "rank": best["rank"],
-            "node_id": best["item_id"],
-            "node_kind": pa.repeat("chunk", n),
-            "document_id": context_chunks["document_id"],
-            "position": context_chunks["position"],
-            "score": best["score"],
-            "text": context_chunks["text"],
-        },
-        schema=TABLES["contexts"].schema,
-    )
-
-
-def best_chunks(rankings: pa.Table, k: int) -> pa.Table:
-    """Return the rows of the `k` best chunks of each question."""
-    is_chunk = pc.equal(rankings["level"], "node")
-    return rankings.filter(pc.and_(is_chunk, pc.less_equal(rankings["rank"], k)))
+    samples = pa.repeat(pa.scalar(0, pa.int32()), best.num_rows)
+    return _rows(best["query_id"], samples, best["rank"], rows_at(chunks, indices), best["score"])
 
 
 def full_contexts(
@@ -55,45 +48,184 @@ def full_contexts(
     """Return everything in a question's scope, in reading order, or random spans of it.
 
     `n_spans` spans are drawn if the scope has more than `window_tokens` word pieces. Each is a
-    separate context (column `sample`).
+    separate context (column `sample`): it is summarized by itself, and the scores are averaged
+    (Graph of Records, appendix on baselines).
     """
     if not queries.num_rows:  # chunks are not sorted for nothing
         return TABLES["contexts"].empty()
     keys = [("document_id", "ascending"), ("position", "ascending")]
-    order = (
-        pc.sort_indices(chunks.select(["document_id", "position"]), keys)
-        .to_numpy()
-        .astype(np.int64)
-    )
+    order = pc.sort_indices(chunks.select(["document_id", "position"]), keys).to_numpy()
+    order = order.astype(np.int64)
     owners = chunks["document_id"].to_numpy()[order]
     documents, starts = np.unique(owners, return_index=True)
-    ends = np.append(starts[1:], len(order))
-    scopes: dict[str | None, tuple[int, int]] = {None: (0, len(order))}
-    for document_id, first, last in zip(documents, starts.tolist(), ends.tolist(), strict=True):
-        scopes[document_id] = first, last
+    bounds = [*starts.tolist(), len(order)]
+    scopes: dict[str | None, slice] = {None: slice(0, len(order))}
+    scopes |= {document: slice(*bounds[i : i + 2]) for i, document in enumerate(documents)}
     tokens = chunks["n_tokens"].to_numpy()[order]
-    runs_of: list[tuple[str, int, np.ndarray]] = []
+    contexts: list[tuple[str, int, np.ndarray]] = []
     for query in queries.select(["query_id", "document_id"]).sort_by("query_id").to_pylist():
-        query_id, scope = query["query_id"], slice(*scopes.get(query["document_id"], (0, 0)))
+        scope = scopes.get(query["document_id"], slice(0, 0))
         first = owners[scope.start] if scope.stop else ""
-        seed = int(hash_texts([first, query_id], 4), 16)
-        runs = spans(tokens[scope], window_tokens, n_spans, seed)
-        runs_of += [(query_id, i, order[scope][run.start : run.stop]) for i, run in enumerate(runs)]
-    rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in runs_of)])
-    chosen, n = rows_at(chunks, rows), len(rows)
-    return pa.table(
-        {
-            "query_id": pa.array([q for q, _, read in runs_of for _ in read], pa.string()),
-            "sample": pa.array([i for _, i, read in runs_of for _ in read], pa.int32()),
-            "rank": pa.array(
-                [r for *_, read in runs_of for r in range(1, len(read) + 1)], pa.int32()
-            ),
-            "node_id": chosen["chunk_id"],
-            "node_kind": pa.repeat("chunk", n),
-            "document_id": chosen["document_id"],
-            "position": chosen["position"],
-            "score": np.zeros(n),
-            "text": chosen["text"],
-        },
-        schema=TABLES["contexts"].schema,
+        seed = int(hash_texts([first, query["query_id"]], 4), 16)
+        for i, run in enumerate(spans(tokens[scope], window_tokens, n_spans, seed)):
+            contexts.append((query["query_id"], i, order[scope][run.start : run.stop]))
+    rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in contexts)])
+    return _rows(
+        pa.array([query_id for query_id, _, read in contexts for _ in read], pa.string()),
+        pa.array([sample for _, sample, read in contexts for _ in read], pa.int32()),
+        pa.array([i for *_, read in contexts for i in range(1, len(read) + 1)], pa.int32()),
+        rows_at(chunks, rows),
+        pa.array(np.zeros(len(rows))),
     )
+
+
+def _rows(
+    query_ids: pa.Array | pa.ChunkedArray,
+    samples: pa.Array,
+    ranks: pa.Array | pa.ChunkedArray,
+    chunks: pa.Table,
+    scores: pa.Array | pa.ChunkedArray,
+) -> pa.Table:
+    """Return rows of `contexts`, one for each of the chunks."""
+    columns = {
+        "query_id": query_ids,
+        "sample": samples,
+        "rank": ranks,
+        "node_id": chunks["chunk_id"],
+        "node_kind": pa.repeat("chunk", chunks.num_rows),
+        "document_id": chunks["document_id"],
+        "position": chunks["position"],
+        "score": scores,
+        "text": chunks["text"],
+    }
+    return pa.table(columns, schema=TABLES["contexts"].schema)
+
+
+def spans(
+    chunk_tokens: Sequence[int] | np.ndarray, window_tokens: int, n_spans: int, seed: int
+) -> list[range]:
+    """Return contiguous runs of chunks that fill the window, at random positions.
+
+    Parameters
+    ----------
+    chunk_tokens : tokens of each chunk of the document, in reading order.
+    window_tokens : maximum number of tokens of a span.
+    n_spans : number of spans, at least 1; fewer are returned if fewer differ.
+    seed : seed of the positions; derive it from the document's id.
+
+    Returns
+    -------
+    Ranges of chunk numbers, ascending. One range over all chunks if the document fits; none for a
+    document without chunks. Every span is as long as the window allows: one chunk more, on
+    either side of the last span or after any other, would not fit.
+
+    Raises
+    ------
+    ValueError
+        If a chunk alone exceeds the window.
+    """
+    longest = np.max(chunk_tokens, initial=0)
+    if longest > window_tokens:
+        raise ValueError(
+            f"full_context: a chunk of {longest} tokens exceeds the window of "
+            f"{window_tokens}; cut shorter chunks or use a model with a longer window"
+        )
+    before = np.append(0, np.cumsum(np.asarray(chunk_tokens, dtype=np.int64)))
+    # the end of the longest run from each chunk, up to the first run that reaches the end
+    stops = np.searchsorted(before, before[:-1] + window_tokens, side="right") - 1
+    stops = stops[: np.append(stops == len(chunk_tokens), True).argmax() + 1]
+    chosen = np.arange(len(stops))
+    if len(stops) > n_spans:
+        chosen = np.random.default_rng(seed).choice(len(stops), size=n_spans, replace=False)
+    return [range(start, int(stops[start])) for start in sorted(chosen.tolist())]
+
+
+def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
+    """Return nodes as a collection that the baseline retrievers search.
+
+    Parameters
+    ----------
+    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
+    vectors : `node_id` and `embedding` of each node, in any order.
+    """
+    is_written = pc.cast(pc.not_equal(nodes["kind"], "chunk"), pa.int32())
+    as_chunks = pa.table(
+        {
+            "chunk_id": nodes["node_id"],
+            "document_id": nodes["document_id"],
+            "position": pc.add(nodes["position"], pc.multiply(is_written, _AFTER_CHUNKS)),
+            "text": nodes["text"],
+        }
+    )
+    embeddings = vectors.select(["node_id", "embedding"])
+    return Collection.from_tables(
+        documents, as_chunks, embeddings.rename_columns(["chunk_id", "embedding"])
+    )
+
+
+def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
+    """Return the `k` best nodes with distinct texts of each question, as rows of `contexts`."""
+    return _node_contexts(rankings, nodes, lambda ranked: ranked[:k])
+
+
+def nodes_within(
+    rankings: pa.Table, nodes: pa.Table, budget_tokens: int, count_tokens: CountTokens
+) -> pa.Table:
+    """Return the best nodes with distinct texts of each question that fit a token budget together.
+
+    A node that does not fit is skipped; later ones may fit, since written texts are shorter than
+    passages.
+
+    Parameters
+    ----------
+    rankings : rows of `rankings`; no node beyond them is considered.
+    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
+    count_tokens : returns the number of tokens of each text.
+    """
+    n_tokens = cache(lambda text: count_tokens([text])[0])
+
+    def fitting(ranked: list[dict]) -> list[dict]:
+        chosen, left = [], budget_tokens
+        for node in ranked:
+            if n_tokens(node["text"]) <= left:
+                chosen.append(node)
+                left -= n_tokens(node["text"])
+        return chosen
+
+    return _node_contexts(rankings, nodes, fitting)
+
+
+def _node_contexts(
+    rankings: pa.Table, nodes: pa.Table, choose: Callable[[list[dict]], list[dict]]
+) -> pa.Table:
+    """Return what `choose` selects from each question's ranked nodes with distinct texts.
+
+    A text that equals a passage is read as the passage, which has a source to name.
+    """
+    ranked = rankings.filter(pc.equal(rankings["level"], "node"))
+    ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    are_ranked = pc.is_in(nodes["node_id"], pc.unique(ranked["item_id"]))
+    node_of = {r["node_id"]: r for r in nodes.select(_COLUMNS).filter(are_ranked).to_pylist()}
+    nodes_of: dict[str, dict[str, dict]] = {}
+    for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
+        node = node_of[row["item_id"]]
+        by_text = nodes_of.setdefault(row["query_id"], {})
+        best = by_text.setdefault(node["text"], {**node, "score": row["score"]})
+        if node["kind"] == "chunk" and best["kind"] != "chunk":
+            by_text[node["text"]] = {**node, "score": best["score"]}
+    rows = [
+        {
+            "query_id": query_id,
+            "sample": 0,
+            "rank": rank,
+            "node_id": node["node_id"],
+            "node_kind": node["kind"],
+            "document_id": node["document_id"],
+            "position": node["position"] if node["kind"] == "chunk" else None,
+            "score": node["score"],
+            "text": node["text"],
+        }
+        for query_id, by_text in nodes_of.items()
+        for rank, node in enumerate(choose(list(by_text.values())), start=1)
+    ]
+    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)

@@ -17,8 +17,7 @@ from gsum_assets.retrieval.ranking import Scores, first_of
 from gsum_assets.retrieval.seeds import lexical_and_dense
 from gsum_resources.store.content_hash import hash_texts
 
-_CELLS_AT_ONCE = 2**22  # values in memory at a time: 32 MiB for each array alive
-_SCORES_AT_ONCE = 2**25  # of each retriever, 128 MiB
+_SCORES_AT_ONCE = 2**23  # of each retriever: 64 MiB in double precision
 _FOUND = 5  # compared passages after the best one
 LEAST_PASSAGES = 3 * _FOUND
 """Least number of passages in a scope; of fewer, random choice finds most."""
@@ -56,35 +55,28 @@ class HeldOut(NamedTuple):
 
     def of_nodes(self, method: Method) -> Evidence:
         """Return the evidence of a method on chunks."""
-        return evidence(self.first.nodes, self.second.nodes, self.chunks, method)
+        return _evidence(self.first.nodes, self.second.nodes, self.chunks, method)
 
     def of_documents(self, method: Method) -> Evidence:
         """Return the evidence of a method on documents."""
-        return evidence(self.first.documents, self.second.documents, self.documents, method)
+        return _evidence(self.first.documents, self.second.documents, self.documents, method)
 
 
-def held_out(collection: Collection, language: str, n: int) -> HeldOut:
-    """Return `n` chunks, chosen stably under changes, and the results of both retrievers."""
-    (block,) = held_out_blocks(collection, language, n, at_once=n)
-    return block
+def held_out(collection: Collection, language: str, n: int) -> Iterator[HeldOut]:
+    """Yield `n` chunks, chosen stably under changes, and the results of both retrievers.
 
-
-def held_out_blocks(
-    collection: Collection, language: str, n: int, at_once: int | None = None
-) -> Iterator[HeldOut]:
-    """Yield the result of `held_out` for some of its chunks at a time.
+    As many chunks at a time as their scores fit into memory.
 
     Parameters
     ----------
     collection : collection with embeddings.
     language : BCP 47 code.
-    at_once : chunks at a time; None: as many as their scores fit into memory.
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)
     retrievers = lexical_and_dense(collection, language)
-    step = at_once or max(1, _SCORES_AT_ONCE // max(1, len(collection.chunk_ids)))
-    for at in range(0, max(1, len(chosen)), max(1, step)):
+    step = max(1, _SCORES_AT_ONCE // max(1, len(collection.chunk_ids)))
+    for at in range(0, max(1, len(chosen)), step):
         chunks = np.array(chosen[at : at + step], np.int64)
         questions = Questions(
             ids=[""] * len(chunks),
@@ -111,10 +103,16 @@ def held_out_within(
         chunks = slice(int(collection.starts[index]), int(collection.starts[index + 1]))
         if chunks.stop - chunks.start >= LEAST_PASSAGES:
             document = collection.document(index)
-            yield document, chunks, held_out(document, language, each)
+            for probes in held_out(document, language, each):
+                yield document, chunks, probes
 
 
-def evidence(
+def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
+    """Return the positions of `n` ids chosen by their hashes."""
+    return sorted(sorted(range(len(ids)), key=lambda i: hash_texts([ids[i]]))[:n])
+
+
+def _evidence(
     first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
 ) -> Evidence:
     """Return the mean evidence of both directions: each retriever is judged by the other.
@@ -126,14 +124,6 @@ def evidence(
     """
     if first.shape[1] < LEAST_PASSAGES:
         return NONE
-    step = max(1, _CELLS_AT_ONCE // first.shape[1])
-    blocks = (slice(at, at + step) for at in range(0, len(held_out), step))
-    return joined([_evidence(first[b], second[b], held_out[b], method) for b in blocks])
-
-
-def _evidence(
-    first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
-) -> Evidence:
     rows = np.arange(len(held_out))
     scores = [retrieved.astype(np.float64) for retrieved in (first, second)]
     for retrieved in scores:
@@ -148,6 +138,12 @@ def _evidence(
             Evidence(_after_best(method_scores, values), _after_best(retrieved, values))
         )
     return Evidence(*(np.mean(values, axis=0) for values in zip(*estimates, strict=True)))
+
+
+def _after_best(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the mean value of the passages after the best one, `(n_probes,)`."""
+    best = np.array([first_of(row, 1 + _FOUND)[1:] for row in scores])
+    return np.take_along_axis(values, best, 1).mean(axis=1)
 
 
 def t_value(evidence: Evidence) -> float:
@@ -170,14 +166,3 @@ def trust(evidence: Evidence) -> float:
 def joined(items: Sequence[Evidence]) -> Evidence:
     """Return the evidence of several collections as one."""
     return Evidence(*(np.concatenate(column) for column in zip(NONE, *items, strict=True)))
-
-
-def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
-    """Return the positions of `n` ids chosen by their hashes."""
-    return sorted(sorted(range(len(ids)), key=lambda i: hash_texts([ids[i]]))[:n])
-
-
-def _after_best(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the mean value of the passages after the best one, `(n_probes,)`."""
-    best = np.array([first_of(row, 1 + _FOUND)[1:] for row in scores])
-    return np.take_along_axis(values, best, 1).mean(axis=1)

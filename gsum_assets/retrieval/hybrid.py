@@ -1,10 +1,10 @@
 """Fusion of retrievers by a weighted sum of scaled scores, and by reciprocal ranks.
 
-Both fuse chunks and documents separately, so that a document's BM25 score is that of the whole
+Chunks and documents are fused separately, so that a document's BM25 score is that of the whole
 document.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,51 +18,44 @@ DENSE_WEIGHT = 0.4
 RRF_K = 60  # Cormack, Clarke and Buettcher 2009
 
 
-class WeightedSum:
-    """Sum of several retrievers' scores, each scaled to 0..1 per question over its scope."""
+class Fusion:
+    """Weighted sum of several retrievers' scores, each scaled per question over its scope.
 
-    def __init__(self, retrievers: Sequence[tuple[Retriever, float]]) -> None:
-        self._retrievers = retrievers
+    Parameters
+    ----------
+    retrievers : with their weights.
+    scale : scales scores, `(n_questions, n_items)`: `min_max` or `reciprocal_ranks`.
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[tuple[Retriever, float]],
+        scale: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        self._retrievers, self._scale = retrievers, scale
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and the sum of the weights."""
-        of_retrievers = [retriever.scores(questions) for retriever, _ in self._retrievers]
         weights = [weight for _, weight in self._retrievers]
-        return Scores(
-            _weighted([min_max(scores.nodes) for scores in of_retrievers], weights),
-            _weighted([min_max(scores.documents) for scores in of_retrievers], weights),
-        )
+        levels = zip(*(each.scores(questions) for each, _ in self._retrievers), strict=True)
+        return Scores(*(self._fused(scores, weights) for scores in levels))
+
+    def _fused(self, scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+        total = np.zeros(scores[0].shape)
+        for of_retriever, weight in zip(scores, weights, strict=True):
+            total += weight * self._scale(of_retriever)
+        return total
 
 
-class ReciprocalRankFusion:
-    """Sum of 1 / (k + rank) over several retrievers; equal scores share a rank."""
-
-    def __init__(self, retrievers: Sequence[Retriever], k: int = RRF_K) -> None:
-        self._retrievers = retrievers
-        self._k = k
-
-    def scores(self, questions: Questions) -> Scores:
-        """Return scores between 0 and `len(retrievers) / (k + 1)`."""
-        of_retrievers = [retriever.scores(questions) for retriever in self._retrievers]
-        weights = [1.0] * len(of_retrievers)
-        return Scores(
-            _weighted([1 / (self._k + ranks(scores.nodes)) for scores in of_retrievers], weights),
-            _weighted(
-                [1 / (self._k + ranks(scores.documents)) for scores in of_retrievers], weights
-            ),
-        )
-
-
-def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> WeightedSum:
+def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:
     """Return 0.6 BM25 + 0.4 dense."""
-    return WeightedSum(
-        [(Bm25(collection, settings), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
-    )
+    weighted = [(Bm25(collection, settings), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
+    return Fusion(weighted, min_max)
 
 
-def rrf(collection: Collection, settings: Bm25Settings | None = None) -> ReciprocalRankFusion:
+def rrf(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:
     """Return BM25 and dense, fused by their ranks."""
-    return ReciprocalRankFusion([Bm25(collection, settings), Dense(collection)])
+    return Fusion([(Bm25(collection, settings), 1.0), (Dense(collection), 1.0)], reciprocal_ranks)
 
 
 def min_max(scores: np.ndarray) -> np.ndarray:
@@ -77,15 +70,13 @@ def min_max(scores: np.ndarray) -> np.ndarray:
     return (scores - low) / np.where(span > 0, span, 1)
 
 
+def reciprocal_ranks(scores: np.ndarray) -> np.ndarray:
+    """Return 1 / (`RRF_K` + rank) of each item in its row."""
+    return 1 / (RRF_K + ranks(scores))
+
+
 def ranks(scores: np.ndarray) -> np.ndarray:
     """Return the rank of each item in its row, from 1; equal scores share the best rank."""
     from scipy.stats import rankdata
 
     return rankdata(-scores, method="min", axis=1)
-
-
-def _weighted(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
-    total = np.zeros_like(scores[0], dtype=np.float64)
-    for term, weight in zip(scores, weights, strict=True):
-        total += weight * term
-    return total

@@ -1,11 +1,11 @@
 """The passages of a step's corpus, of which only what is used is read."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,8 @@ import pyarrow as pa
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
-from gsum_assets.retrieval.late_texts import LateTexts
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.retrieval.vectors import gathered
+from gsum_assets.retrieval.vectors import gathered, vectors_of
 from gsum_resources.engine.threads import ahead
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
@@ -44,37 +43,22 @@ def collection_of(
 def _collection(inputs: Inputs, with_vectors: bool, keep_indexes: bool) -> Collection:
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
     passages = _passages_of(inputs)
-    collection = passages.collection
     collection = replace(
-        collection,
-        document_texts=_late(collection.document_ids, documents, "document_id"),
-        chunk_texts=_late(collection.chunk_ids, chunks, "chunk_id"),
-        text_digests=passages.text_digests,
+        passages,
+        document_texts=_late(passages.document_ids, documents, "document_id"),
+        chunk_texts=_late(passages.chunk_ids, chunks, "chunk_id"),
         cache=inputs.array_cache if keep_indexes else None,
     )
     return with_vectors_of(inputs, collection) if with_vectors else collection
 
 
-@dataclass(frozen=True, eq=False)
-class _Passages:
-    """A collection without texts and vectors, and the rows of `chunks` that it is from."""
-
-    collection: Collection
-    rows: pa.Table
-
-    @cached_property
-    def text_digests(self) -> list[str]:
-        """A digest of the text of each document."""
-        return text_digests(self.collection, self.rows)
-
-
-_last: dict[tuple[str, ...], _Passages] = {}
+_last: dict[tuple[str, ...], Collection] = {}
 """The passages of the large corpus that this process read last, by root and versions: the steps of
 a run read the same ones, which takes seconds each time."""
 
 
-def _passages_of(inputs: Inputs) -> _Passages:
-    """Return the passages of the inputs, which are recorded as read in any case."""
+def _passages_of(inputs: Inputs) -> Collection:
+    """Return the passages without texts and vectors, recorded as read in any case."""
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
     root = inputs.store.root if inputs.store else ""
     versions = documents.version(), chunks.version()
@@ -82,7 +66,8 @@ def _passages_of(inputs: Inputs) -> _Passages:
     if key in _last:
         return _last[key]
     rows = chunks.columns(_PLACES)
-    passages = _Passages(Collection.from_tables(documents.columns(["document_id"]), rows), rows)
+    passages = Collection.from_tables(documents.columns(["document_id"]), rows)
+    passages = replace(passages, text_digests=text_digests(passages, rows))
     is_large = rows.num_rows >= MAPPED_FROM and root and None not in versions
     if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
         _last.clear()
@@ -95,7 +80,7 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
     table, ids, cache = inputs.tables["chunk_embeddings"], collection.chunk_ids, inputs.array_cache
     version = table.version()
     if cache is None or version is None or len(ids) < MAPPED_FROM:
-        return collection.with_vectors(table.get())
+        return replace(collection, embeddings=vectors_of(table.get(), ids))
     kept_as = hash_texts([version, "\0".join(ids)])  # of these chunks, in this order
     if arrays := cache.read(_VECTORS, kept_as):
         return replace(collection, embeddings=arrays[_VECTORS])
@@ -126,6 +111,44 @@ def main_contexts(inputs: Inputs) -> pa.Table:
     return contexts_of(inputs, settings.main_k)
 
 
+class LateTexts(Sequence[str]):
+    """Texts that are read when the first one is used; a slice reads its own only.
+
+    Parameters
+    ----------
+    ids : ids of the texts, `(n,)`.
+    read : returns the texts of some of them.
+    """
+
+    def __init__(self, ids: Sequence[str], read: Callable[[Sequence[str]], Sequence[str]]) -> None:
+        self._ids, self._read = ids, read
+
+    @cached_property
+    def _texts(self) -> Sequence[str]:
+        return self._read(self._ids)
+
+    def at(self, indices: Sequence[int]) -> Sequence[str]:
+        """Return some of the texts, without reading the others."""
+        if "_texts" in self.__dict__:
+            return [self._texts[index] for index in indices]
+        return self._read([self._ids[index] for index in indices])
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice) and "_texts" not in self.__dict__:
+            return LateTexts(self._ids[index], self._read)
+        return self._texts[index]
+
+
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
     def read(wanted: Sequence[str]) -> list[str]:
         if len(wanted) < len(ids):
@@ -150,3 +173,10 @@ def text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
         digest.update(starts[first:last].tobytes())
         digests.append(digest.hexdigest())
     return digests
+
+
+def texts_at(texts: Sequence[str], indices: Sequence[int]) -> Sequence[str]:
+    """Return some of the texts, of `LateTexts` without reading the others."""
+    if isinstance(texts, LateTexts):
+        return texts.at(indices)
+    return [texts[index] for index in indices]

@@ -4,7 +4,7 @@ Methods must not read these labels, so leaderboards do not rank the oracles amon
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,44 +17,35 @@ from gsum_assets.retrieval.ranking import Scores, best_of_nodes, rank_questions
 from gsum_resources.store.arrow import pc
 
 MOST_CHOSEN = 50  # passages that `oracle-greedy` orders by the references
-_ABOVE = 2.0  # maximum difference of two cosines
-
-Marked = Callable[[dict, Collection], Sequence[int]]
-"""Function from a row of `queries` and its scope to the positions of the labelled chunks."""
+_ABOVE = 4.0  # added to the cosines, -1 to 1, of labelled chunks
 
 
-@dataclass(frozen=True)
-class Oracle:
+class Oracle(NamedTuple):
     """An upper bound.
 
     Attributes
     ----------
     column : column of `queries` with the labels; questions without labels are left out.
-    first : selects the labelled chunks, which come first.
+    labelled : returns the positions of the labelled chunks, from a row of `queries` and its scope.
     is_ordered : whether these are already ordered; otherwise by cosine.
     is_filled : whether the other chunks follow, by cosine.
     """
 
     column: str
-    first: Marked
+    labelled: Callable[[dict, Collection], Sequence[int]]
     is_ordered: bool = False
     is_filled: bool = False
 
 
-def _with_evidence(question: dict, scope: Collection) -> Sequence[int]:
+def _evidence(question: dict, scope: Collection) -> Sequence[int]:
     relevant = set(question["relevant_chunk_ids"])
     return [i for i, chunk_id in enumerate(scope.chunk_ids) if chunk_id in relevant]
 
 
-def _of_documents(question: dict, scope: Collection) -> Sequence[int]:
+def _relevant_documents(question: dict, scope: Collection) -> Sequence[int]:
     relevant = set(question["relevant_document_ids"])
-    starts = scope.starts.tolist()
-    return [
-        position
-        for i, document_id in enumerate(scope.document_ids)
-        if document_id in relevant
-        for position in range(starts[i], starts[i + 1])
-    ]
+    is_relevant = [document_id in relevant for document_id in scope.document_ids]
+    return np.flatnonzero(np.repeat(is_relevant, np.diff(scope.starts))).tolist()
 
 
 def _greedy(question: dict, scope: Collection) -> Sequence[int]:
@@ -63,16 +54,16 @@ def _greedy(question: dict, scope: Collection) -> Sequence[int]:
     The objective is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
     """
     texts = [counted(text) for text in scope.chunk_texts]
-    gram_counts, gram_weights, held = [], [], []
+    gram_counts, gram_weights, of_texts = [], [], []
     for reference in map(counted, question["references"]):
-        for grams, kind in ((reference.unigrams, "unigrams"), (reference.bigrams, "bigrams")):
-            of_texts = [getattr(text, kind) for text in texts]
+        for kind in ("unigrams", "bigrams"):
+            grams = getattr(reference, kind)
             for gram, count in grams.items():
                 gram_counts.append(count)
                 gram_weights.append(1 / sum(grams.values()))
-                held.append([grams_of_text.get(gram, 0) for grams_of_text in of_texts])
+                of_texts.append([getattr(text, kind).get(gram, 0) for text in texts])
     missing, worths = np.array(gram_counts, float), np.array(gram_weights)  # (n_grams,)
-    counts = np.array(held, float).reshape(len(gram_counts), len(texts))
+    counts = np.array(of_texts, float).reshape(len(gram_counts), len(texts))
     chosen: list[int] = []
     while len(chosen) < min(MOST_CHOSEN, len(texts)):
         gains = worths @ np.minimum(counts, missing[:, None])  # (n_texts,)
@@ -86,9 +77,9 @@ def _greedy(question: dict, scope: Collection) -> Sequence[int]:
 
 
 ORACLES: Mapping[str, Oracle] = {
-    "oracle-evidence": Oracle("relevant_chunk_ids", _with_evidence),
-    "oracle-evidence-filled": Oracle("relevant_chunk_ids", _with_evidence, is_filled=True),
-    "oracle-documents": Oracle("relevant_document_ids", _of_documents),
+    "oracle-evidence": Oracle("relevant_chunk_ids", _evidence),
+    "oracle-evidence-filled": Oracle("relevant_chunk_ids", _evidence, is_filled=True),
+    "oracle-documents": Oracle("relevant_document_ids", _relevant_documents),
     "oracle-greedy": Oracle("references", _greedy, is_ordered=True, is_filled=True),
 }
 
@@ -116,43 +107,32 @@ def rank_by_oracle(
     ----------
     queries, questions : the same questions; with embeddings, as the collection.
     """
-    oracle, questions_by_id = (
-        ORACLES[method],
-        {row["query_id"]: row for row in queries.to_pylist()},
-    )
-    marked: dict[str, int] = {}  # how many chunks of each question
-    rows = rank_questions(
-        lambda scope: _Oracle(scope, oracle, questions_by_id, marked), questions, collection
-    )
+    oracle = ORACLES[method]
+    query_of = {row["query_id"]: row for row in queries.to_pylist()}
+    rows = rank_questions(lambda scope: _Labelled(scope, oracle, query_of), questions, collection)
     if oracle.is_filled:
         return rows
-    most = pa.array([marked[query_id] for query_id in rows["query_id"].to_pylist()], pa.int32())
-    is_kept = pc.or_(pc.equal(rows["level"], "document"), pc.less_equal(rows["rank"], most))
+    is_labelled = pc.greater(rows["score"], _ABOVE / 2)
+    is_kept = pc.or_(pc.equal(rows["level"], "document"), is_labelled)
     return rows.filter(is_kept).cast(TABLES["rankings"].schema)
 
 
-class _Oracle:
+class _Labelled:
     """Cosines, with labelled chunks above all others."""
 
     def __init__(
-        self,
-        collection: Collection,
-        oracle: Oracle,
-        questions_by_id: Mapping[str, dict],
-        marked: dict[str, int],
+        self, collection: Collection, oracle: Oracle, query_of: Mapping[str, dict]
     ) -> None:
-        self._collection, self._oracle = collection, oracle
-        self._questions_by_id, self._marked = questions_by_id, marked
+        self._collection, self._oracle, self._query_of = collection, oracle, query_of
         self._dense = Dense(collection)
 
     def scores(self, questions: Questions) -> Scores:
         """Return cosines, -1 to 1, and higher values for labelled chunks."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
         for row, query_id in zip(nodes, questions.ids, strict=True):
-            first = self._oracle.first(self._questions_by_id[query_id], self._collection)
-            self._marked[query_id] = len(first)
+            labelled = self._oracle.labelled(self._query_of[query_id], self._collection)
             if self._oracle.is_ordered:
-                row[first] = _ABOVE + np.arange(len(first), 0, -1)
+                row[labelled] = _ABOVE / 2 + np.arange(len(labelled), 0, -1)
             else:
-                row[first] += 2 * _ABOVE
+                row[labelled] += _ABOVE
         return Scores(nodes, best_of_nodes(nodes, self._collection))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.collection import Collection, Questions, scopes
+from gsum_assets.retrieval.collection import Collection, Questions, alphabetical, scopes
 
 DEPTH = 100
 _CELLS_AT_ONCE = 2**23  # scores in memory at a time: 32 MiB in float32 for each array alive
@@ -39,7 +39,7 @@ def best_of_nodes(nodes: np.ndarray, collection: Collection) -> np.ndarray:
 
 
 def top(
-    scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH, places: np.ndarray | None = None
+    scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH, by_id: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the best items of each row, best first; equal scores in the order of their ids.
 
@@ -48,7 +48,7 @@ def top(
     scores : `(n_questions, n_items)`, finite.
     ids : `(n_items,)`, distinct.
     depth : number of items for each row.
-    places : place of each id in their alphabetical order, if it is known, `(n_items,)`.
+    by_id : items in the alphabetical order of their ids, if it is known, `(n_items,)`.
 
     Returns
     -------
@@ -65,15 +65,11 @@ def top(
             f"ranking: score of '{ids[column]}' for question {row} is {scores[row, column]}; "
             "scores must be finite; check for empty texts or zero vectors"
         )
-    if places is None:
-        places = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
-    depth = min(depth, len(ids))
-    best = np.empty((len(scores), depth), dtype=np.int64)
+    if by_id is None:
+        by_id = alphabetical(ids)
+    best = np.empty((len(scores), min(depth, len(ids))), dtype=np.int64)
     for row, values in zip(best, scores, strict=True):
-        if depth:
-            least = np.partition(values, len(ids) - depth)[len(ids) - depth]
-            reached = np.flatnonzero(values >= least)
-            row[:] = reached[np.lexsort((places[reached], -values[reached]))][:depth]
+        row[:] = by_id[first_of(values[by_id], depth)]
     return best
 
 
@@ -110,51 +106,31 @@ def rank_questions(
     The table `rankings`, in the order of the questions, then level, then rank.
     """
     schema = TABLES["rankings"].schema
-    blocks: list[tuple[int, pa.Table]] = []
+    tables: list[tuple[int, pa.Table]] = []
     for members, scope in scopes(questions, collection):
         retriever = build(scope)
-        places = scope.places
         block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
         for start in range(0, len(members), block):
             batch = members[start : start + block]
             started = clock()
-            batch_scores = retriever.scores(questions.take(batch))
-            pieces: list[tuple[int, pa.Table]] = []
-            for level, scores, ids in (
-                ("document", batch_scores.documents, scope.document_ids),
-                ("node", batch_scores.nodes, scope.chunk_ids),
-            ):
-                rows = _rows(
-                    [questions.ids[i] for i in batch], level, scores, ids, depth, places[level]
-                )
-                pieces += zip(batch, rows, strict=True)
-            each = (clock() - started) / len(batch)
-            for i, rows in pieces:
-                latency = pa.repeat(pa.scalar(each, pa.float64()), rows.num_rows)
-                blocks.append((i, rows.append_column("latency_s", latency).cast(schema)))
-    blocks.sort(key=lambda pair: pair[0])  # stable: document before node
-    return pa.concat_tables([schema.empty_table(), *(rows for _, rows in blocks)]).combine_chunks()
-
-
-def _rows(
-    query_ids: Sequence[str],
-    level: str,
-    scores: np.ndarray,
-    ids: Sequence[str],
-    depth: int,
-    places: np.ndarray,
-) -> list[pa.Table]:
-    """Return rows of `rankings` for each question."""
-    best = top(scores, ids, depth, places)
-    return [
-        pa.table(
-            {
-                "query_id": pa.repeat(query_id, len(columns)),
-                "level": pa.repeat(level, len(columns)),
-                "rank": np.arange(1, len(columns) + 1, dtype=np.int32),
-                "item_id": pa.array([ids[i] for i in columns], pa.string()),
-                "score": row[columns].astype(np.float64),
-            },
-        )
-        for query_id, row, columns in zip(query_ids, scores, best, strict=True)
-    ]
+            scores = retriever.scores(questions.take(batch))
+            levels = (
+                ("document", scores.documents, scope.document_ids),
+                ("node", scores.nodes, scope.chunk_ids),
+            )
+            best = [top(values, ids, depth, scope.by_id[level]) for level, values, ids in levels]
+            latency = (clock() - started) / len(batch)
+            for (level, values, ids), items in zip(levels, best, strict=True):
+                for index, row, columns in zip(batch, values, items, strict=True):
+                    n = len(columns)
+                    ranked = {
+                        "query_id": pa.repeat(questions.ids[index], n),
+                        "level": pa.repeat(level, n),
+                        "rank": np.arange(1, n + 1, dtype=np.int32),
+                        "item_id": pa.array([ids[i] for i in columns], pa.string()),
+                        "score": row[columns].astype(np.float64),
+                        "latency_s": np.full(n, latency),
+                    }
+                    tables.append((index, pa.table(ranked, schema=schema)))
+    tables.sort(key=lambda pair: pair[0])  # stable: document before node
+    return pa.concat_tables([schema.empty_table(), *(rows for _, rows in tables)]).combine_chunks()

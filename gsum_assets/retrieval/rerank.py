@@ -10,7 +10,7 @@ it), or a cross-encoder, given by its folder. `docs/baselines.md` says what each
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -56,35 +56,18 @@ class LateInteraction:
         return np.array([(tokens @ passage.vectors.T).max(axis=1).mean() for passage in read])
 
 
-class Passages(NamedTuple):
-    """Text and document of passages, both by chunk id."""
-
-    texts: Mapping[str, str]
-    documents: Mapping[str, str]
-
-
 def reranked(inputs: Inputs, rankings: pa.Table) -> pa.Table:
     """Return rankings as `[retrieval.rerank]` has them; unchanged where it names no model."""
     settings = RerankSettings.model_validate(inputs.settings("retrieval.rerank"))
     if not settings.model:
         return rankings
     queries = inputs.table("queries")
-    questions = dict(
-        zip(queries["query_id"].to_pylist(), queries["retrieval_text"].to_pylist(), strict=True)
-    )
-    in_depth = rankings.filter(
-        pc.and_(
-            pc.equal(rankings["level"], "node"), pc.less_equal(rankings["rank"], settings.depth)
-        )
-    )
-    ids = in_depth["item_id"].unique().to_pylist()
-    chunks = inputs.tables["chunks"].rows_with("chunk_id", ids)
-    of_chunks = chunks["chunk_id"].to_pylist()
-    passages = Passages(
-        dict(zip(of_chunks, chunks["text"].to_pylist(), strict=True)),
-        dict(zip(of_chunks, chunks["document_id"].to_pylist(), strict=True)),
-    )
-    return rerank(rankings, questions, passages, reranker(settings.model), settings)
+    texts = zip(queries["query_id"].to_pylist(), queries["retrieval_text"].to_pylist(), strict=True)
+    is_chunk = pc.equal(rankings["level"], "node")
+    best = rankings.filter(pc.and_(is_chunk, pc.less_equal(rankings["rank"], settings.depth)))
+    chunk_ids = best["item_id"].unique().to_pylist()
+    chunks = inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+    return rerank(rankings, dict(texts), chunks, reranker(settings.model), settings)
 
 
 @lru_cache(maxsize=1)
@@ -100,7 +83,7 @@ def reranker(model: str) -> Reranker:
 def rerank(
     rankings: pa.Table,
     questions: Mapping[str, str],
-    passages: Passages,
+    chunks: pa.Table,
     model: Reranker,
     settings: RerankSettings,
     clock: Callable[[], float] = time.perf_counter,
@@ -115,36 +98,36 @@ def rerank(
     ----------
     rankings : rows of the table `rankings`, of each question and level by rank.
     questions : texts by id.
-    passages : texts and documents of the best `depth` chunks of each question.
+    chunks : `chunk_id`, `document_id` and `text` of the best `depth` chunks of each question.
     """
-    rows = rankings.select(["query_id", "level", "item_id", "score", "latency_s"]).to_pydict()
-    groups: dict[tuple[str, str], list[int]] = {}
-    for row, key in enumerate(zip(rows["query_id"], rows["level"], strict=True)):
-        groups.setdefault(key, []).append(row)
-    items, scores, latencies = rows["item_id"], rows["score"], rows["latency_s"]
+    names = ("chunk_id", "document_id", "text")
+    passages = {id_: row for id_, *row in zip(*(chunks[n].to_pylist() for n in names), strict=True)}
+    columns = {name: rankings[name].to_pylist() for name in ("item_id", "score", "latency_s")}
+    items, scores, latencies = columns.values()
+    rows_of: dict[tuple[str, str], list[int]] = {}
+    keys = zip(rankings["query_id"].to_pylist(), rankings["level"].to_pylist(), strict=True)
+    for row, key in enumerate(keys):
+        rows_of.setdefault(key, []).append(row)
     for query_id, text in questions.items():
-        chunks = groups.get((query_id, "node"), [])
-        best = [row for row in chunks[: settings.depth] if items[row] in passages.texts]
+        of_chunks = rows_of.get((query_id, "node"), [])
+        of_documents = rows_of.get((query_id, "document"), [])
+        best = [row for row in of_chunks[: settings.depth] if items[row] in passages]
         if not best:
             continue
         started = clock()
-        ids = [items[row] for row in best]
-        new = model.score(text, [passages.texts[chunk_id] for chunk_id in ids])
-        of_document: dict[str, float] = {}
-        for chunk_id, value in zip(ids, new.tolist(), strict=True):
-            document_id = passages.documents[chunk_id]
-            of_document[document_id] = max(value, of_document.get(document_id, value))
-        documents = groups.get((query_id, "document"), [])
+        documents, texts = zip(*(passages[items[row]] for row in best), strict=True)
+        new = model.score(text, texts)
+        score_of: dict[str, float] = {}
+        for document_id, value in zip(documents, new.tolist(), strict=True):
+            score_of[document_id] = max(value, score_of.get(document_id, value))
         _reorder(items, scores, best, new, settings.weight)
-        best_documents = documents[: settings.depth]
-        least = min(of_document.values())
-        of_rows = np.array([of_document.get(items[row], least) for row in best_documents])
-        _reorder(items, scores, best_documents, of_rows, settings.weight)
+        best_documents, least = of_documents[: settings.depth], min(score_of.values())
+        new = np.array([score_of.get(items[row], least) for row in best_documents])
+        _reorder(items, scores, best_documents, new, settings.weight)
         elapsed = clock() - started
-        for row in (*chunks, *documents):
+        for row in (*of_chunks, *of_documents):
             latencies[row] += elapsed
-    changed = {"item_id": items, "score": scores, "latency_s": latencies}
-    for name, values in changed.items():
+    for name, values in columns.items():
         index = rankings.schema.get_field_index(name)
         field = rankings.schema.field(index)
         rankings = rankings.set_column(index, field, pa.array(values, field.type))

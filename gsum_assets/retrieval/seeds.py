@@ -5,22 +5,12 @@ distinguish topics better than other words. A chunk that has a phrase of the que
 quoted or in capitals there, scores higher, the more the rarer it is: titles of common words
 ("In the Garden") are found by nothing else. The score of a document is that of its best chunk.
 
-On the 250 questions of ODSum-Story's train stories P/R at 10 of a walk rose by the names from
-77.2/85.2 to 78.4/86.6, and from 51.8/57.0 to 52.9/58.1 with titles masked; three times gave
-78.6/86.9 and 53.3/58.5 (graph and seeds of an earlier form). Weights of document, chunk and vector
-of 0.6/0/0.4, 0.4/0.2/0.4, 0.5/0.1/0.4 and thirds gave 76.2, 76.1, 76.2 and 75.8 of P at 10, and
-52.2, 52.5, 52.4 and 52.4 with titles masked, hardly a difference.
-
-On these questions P at 3 and R at 10 rose by quoted phrases from 92.4 and 84.4 to 94.8 and 86.5. Of
-314 questions about meetings of ODSum none changed; words that begin with capitals ("Project
-Manager") as phrases cost these 4.8 of P at 1 and are left out.
-
 A question may ask for several things, which are found in different documents. Its parts are
 searched for by words alone, and a chunk gains by the reciprocal of its best rank for a part, or for
-the whole, so that the first chunk stays. On 250 questions that unite one to four questions of QMSum
-train about different meetings ("Summarize the discussion on a, b, and c"), searched for in the 231
-meetings of ODSum, P at 3 and 6 rose from 29.5 and 18.9 to 32.7 and 21.1, R at 6 from 46.3 to 50.3.
-The 1,089 questions as they are keep P at 3 (17.0, 17.1) and lose 0.4 of R at 6.
+the whole, so that the first chunk stays.
+
+Weights were chosen on ODSum-Story's train stories, parts on united questions of QMSum train
+(`docs/baselines.md`).
 """
 
 import re
@@ -32,7 +22,7 @@ from gsum_assets.retrieval.bm25 import KEPT_FROM, Bm25, Bm25Settings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, min_max, ranks
-from gsum_assets.retrieval.late_texts import texts_at
+from gsum_assets.retrieval.loading import texts_at
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, first_of
 from gsum_assets.retrieval.words import Words
 from gsum_resources.scoring.unigram import content_words

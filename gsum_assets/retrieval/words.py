@@ -1,29 +1,23 @@
 """Tokenization of the word-based baselines: words, stop words, stems, bigrams.
 
-Chosen on development data only, by BM25 with its usual k1 and b:
-
-* ODSum-Story, 250 questions of the train stories, sections, P@3 / P@10: every word 73.5 / 46.8,
-  without stop words 73.9 / 48.0, stems as well 74.1 / 48.6, bigrams as well 77.2 / 49.4;
-* QMSum train, 1,095 specific questions, passages of 190 words inside their meeting, P@6 / MRR:
-  words of one letter (a speaker's "C") dropped 25.0 / 58.0, kept 25.1 / 58.2; bigrams lowered
-  P@6 by 0.4.
-
-So the default is stems without stop words; bigrams are a setting, for corpora whose questions quote
-titles and full names.
+Stems without stop words were chosen on ODSum-Story's train stories and QMSum train. Bigrams are a
+setting, for corpora whose questions quote titles and full names.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 from gsum_resources.text.vocabulary import words_in
 
 _WORDS_KEPT = 2**18  # about 40 MB
 
-# Names of languages in nltk's Snowball stemmers and bm25s' stop word lists.
+# Names of languages in nltk's Snowball stemmers and in `stop_words.json`.
 _LANGUAGES = {
     "ar": "arabic",
     "da": "danish",
@@ -95,36 +89,22 @@ class _Terms(dict[str, str]):
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        self._stop_words = _stop_words(language)
-        self._stemmer = _stemmer(language)
+        lists = json.loads((Path(__file__).parent / "stop_words.json").read_text("utf-8"))
+        self._stop_words = frozenset(lists.get(language, "").split())
+        with _absent("sklearn", "scipy.stats"):
+            from nltk.stem.snowball import SnowballStemmer
+
+        has_stemmer = language in SnowballStemmer.languages
+        self._stem = SnowballStemmer(language).stem if has_stemmer else str
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _WORDS_KEPT:
             self.clear()
-        if word in self._stop_words:
-            term = ""
-        else:
-            term = word if self._stemmer is None else self._stemmer.stem(word)
-        self[word] = term
+        self[word] = term = "" if word in self._stop_words else self._stem(word)
         return term
 
 
-_terms = lru_cache(_Terms)  # one for each language
-
-
-def _stop_words(language: str) -> frozenset[str]:
-    from bm25s import stopwords
-
-    # bm25s' short English list of 33 words lacks "what", "who", "how": words every question has.
-    name = "STOPWORDS_EN_PLUS" if language == "english" else f"STOPWORDS_{language.upper()}"
-    return frozenset(getattr(stopwords, name, ()))
-
-
-def _stemmer(language: str):
-    with _absent("sklearn", "scipy.stats"):
-        from nltk.stem.snowball import SnowballStemmer
-
-    return SnowballStemmer(language) if language in SnowballStemmer.languages else None
+_terms = cache(_Terms)  # one for each language
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def test_blocks_of_held_out_passages_give_the_same_trust(monkeypatch):
     graphs = PassageGraphs.of(edges_of(here), "walk", both_ways=True)
     expected = walk_trust(here, graphs, "en", WalkSettings())
     monkeypatch.setattr(module, "_SCORES_AT_ONCE", 3 * len(here.chunk_ids))
-    assert len(list(module.held_out_blocks(here, "en", 300))) > 3
+    assert len(list(module.held_out(here, "en", 300))) > 3
     found = walk_trust(here, graphs, "en", WalkSettings())
     for name in ("n_probes", "walk_evidence", "seed_evidence", "trust"):
         np.testing.assert_allclose(found[name], expected[name], atol=1e-6)

@@ -13,9 +13,9 @@ from gsum_assets.retrieval.answerability import (
     answerability,
     lacks_name,
     missing,
+    separation,
     surprise,
 )
-from gsum_assets.retrieval.answerability_step import separation
 from gsum_assets.retrieval.collection import Questions
 from gsum_resources.embedding.embedder import LocalEmbedder
 from tests.retrieval.toys import CHUNKS, collection, toy_questions

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
+from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdf
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.full_context import FullContext
 from gsum_assets.retrieval.hybrid import hybrid, rrf
-from gsum_assets.retrieval.neighbours import Smoothed
-from gsum_assets.retrieval.random_order import RandomOrder
-from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import (
     collection,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows, source_ranks
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.node_contexts import nodes_within, top_nodes
+from gsum_assets.retrieval.contexts import nodes_within, top_nodes
 from tests.gor.toy_graphs import toy_graph
 
 TEXTS = ["one two three", "one", "one", "one two", "one two three four"]

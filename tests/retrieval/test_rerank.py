@@ -14,7 +14,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.family import FAMILY as BASELINES
 from gsum_assets.retrieval.rerank import (
     LateInteraction,
-    Passages,
     QueryLikelihood,
     rerank,
     reranker,
@@ -27,7 +26,6 @@ from tests.retrieval.toys import CHUNKS, tables
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "boat", "harbour", "apples", "red", "the"]
 TEXTS = {chunk_id: text for chunk_id, _, _, text, _ in CHUNKS}
-PASSAGES = Passages(TEXTS, {chunk_id: document_id for chunk_id, document_id, *_ in CHUNKS})
 
 
 def rankings(nodes: dict[str, float], documents: dict[str, float]) -> pa.Table:
@@ -59,7 +57,9 @@ FIRST = rankings(
 
 def reordered(**settings: float) -> pa.Table:
     chosen = RerankSettings.model_validate({"model": "query_likelihood", **settings})
-    return rerank(FIRST, {"q": "?"}, PASSAGES, Lengths(), chosen, clock=iter((1.0, 3.5)).__next__)
+    return rerank(
+        FIRST, {"q": "?"}, tables()[1], Lengths(), chosen, clock=iter((1.0, 3.5)).__next__
+    )
 
 
 def test_both_scores_are_scaled_and_added_by_weight():
