@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gsum.answers import Answer
+from gsum.answers import Answer, frame_of
 from gsum.differences import Difference, paired, require_method_name
-from gsum.frames import frame_of
 from gsum.names import family_named, unknown
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.workspace import Workspace, open_workspace

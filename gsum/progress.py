@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from gsum_resources.messages.progress import shown_by
-from gsum_resources.messages.progress_lines import Stage
+from gsum_resources.messages.progress import Stage, shown_by
 
 AFTER_S = 2.0
 """Quicker work shows nothing, seconds."""

@@ -5,8 +5,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gsum.answers import Answer
-from gsum.frames import frame_of, is_frame, plain_record, records_of
+from gsum.answers import Answer, frame_of, is_frame, plain_record, records_of
 from gsum.in_memory import LazyStore, MemoryTables
 from gsum.names import family_named, unknown
 from gsum.progress import Progress

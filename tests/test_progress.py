@@ -8,8 +8,7 @@ import pytest
 from gsum_assets.cli.terminal import Console
 from gsum_assets.registry.declared import STEPS
 from gsum_resources.messages import progress
-from gsum_resources.messages.progress import reporter
-from gsum_resources.messages.progress_lines import Stage, duration
+from gsum_resources.messages.progress import Stage, duration, reporter
 
 
 def test_stage_states_amount_rate_and_time_left() -> None:

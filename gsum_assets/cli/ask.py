@@ -59,8 +59,7 @@ def ask(
         from gsum_assets.answering.answer_lines import answer_lines
         from gsum_assets.answering.conversation import Conversation
         from gsum_assets.answering.workspace import open_workspace
-        from gsum_assets.cli.preview import Preview
-        from gsum_assets.cli.prompt import Prompt, piped_lines, typed_lines
+        from gsum_assets.cli.prompt import Preview, Prompt, piped_lines, typed_lines
 
         home = Home.from_environment()
         preview = None

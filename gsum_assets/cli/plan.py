@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table as Grid
 
 from gsum_assets.cli.terminal import _screen
-from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.result import count
 from gsum_assets.planning.plan import Plan
 from gsum_assets.planning.plan_lines import Line
 

@@ -1,10 +1,13 @@
 """Terminal output of commands."""
 
+import re
+import shlex
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -12,18 +15,19 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gsum_assets.cli.next_steps import next_steps
+from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
+from gsum_assets.evaluation.suggested_question import Text as DocumentText
+from gsum_assets.evaluation.suggested_question import suggest_question
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import views
 from gsum_assets.runner.forget import ForgetReport
 from gsum_assets.runner.report import RunReport, StepReport
 from gsum_assets.runner.run import Pipeline
-from gsum_resources.messages.progress import shown_by
-from gsum_resources.messages.progress_lines import Stage
+from gsum_resources.messages.progress import Stage, shown_by
 from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Macro
@@ -399,3 +403,73 @@ def _names(assets: Sequence[str], group: str) -> str:
     names = [asset.removeprefix(f"{group}/") for asset in assets]
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
+
+
+_N_READ = 8  # documents that a suggested question is chosen from
+_COUNTED = ("chunks", "queries", "leaderboard", "summaries")
+_EXAMPLE = '{"text": "…", "references": ["…"]}'
+
+
+def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
+    """Return the lines to print after a run; [] if no question can be answered yet.
+
+    Parameters
+    ----------
+    folder : the corpus folder, where questions are added.
+    """
+    n_rows = store.counts([TABLES[name] for name in _COUNTED], corpus)
+    if not n_rows["chunks"]:
+        return []
+    if not n_rows["queries"]:
+        question = suggest_question(_first_documents(store, corpus))
+        return [
+            "next:",
+            f"  gsum ask {corpus} {quoted(question)}",
+            *_aligned([("gsum ui", "documents, passages and lineage in the Dagster UI")]),
+            f"{corpus} has no questions to measure answers by; to add some, "
+            "write a line for each to",
+            f"  {folder / QUERIES_FILE}: {_EXAMPLE}",
+            f"  gsum run {corpus} --methods default",
+        ]
+    return ["next:", *_aligned(_with_questions(n_rows, corpus))]
+
+
+def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[str, str]]:
+    yield f'gsum ask {corpus} "…"', "an answer with its passages"
+    if n_rows["leaderboard"]:
+        yield _select("method, metric, mean", "leaderboard", corpus), ""
+    elif n_rows["summaries"]:  # no references to score them by
+        yield _select("method, query_id, text", "summaries", corpus), ""
+    if n_rows["summaries"]:
+        yield f"gsum report {corpus}", "every answer, with its passages, as one HTML file"
+    shown = "lineage, plots and the leaderboard" if n_rows["leaderboard"] else "lineage and tables"
+    yield "gsum ui", f"{shown} in the Dagster UI"
+
+
+def _select(columns: str, table: str, corpus: str) -> str:
+    return f"gsum sql \"select {columns} from {table} where corpus = '{corpus}'\""
+
+
+def _aligned(steps: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> list[str]:
+    """Return commands, each with its result described beside it."""
+    steps = list(steps)
+    width = max((len(command) for command, gives in steps if gives), default=0)
+    return [f"  {command:<{width}}    {gives}".rstrip() for command, gives in steps]
+
+
+def quoted(text: str) -> str:
+    """Return a text as one shell word, in double quotes if they are safe."""
+    return f'"{text}"' if not re.search(r'["$`\\!\x00-\x1f]', text) else shlex.quote(text)
+
+
+def _first_documents(store: ParquetStore, corpus: str) -> list[DocumentText]:
+    """Return the first documents by bucket and id, without reading the whole corpus."""
+    table = TABLES["documents"]
+    texts: list[DocumentText] = []
+    for partition in store.partitions(table, corpus):
+        rows, _ = store.read(table, [partition], ["document_id", "title", "text"])
+        ordered = sorted(rows.to_pylist(), key=lambda row: row["document_id"])
+        texts += [DocumentText(row["title"], row["text"]) for row in ordered]
+        if len(texts) >= _N_READ:
+            break
+    return texts[:_N_READ]

@@ -9,9 +9,8 @@ import pyarrow as pa
 from gsum_assets.corpus.folder import READS
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.corpus_settings import load_settings
-from gsum_assets.pipeline.finding import SHOWN, Finding, count
+from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore

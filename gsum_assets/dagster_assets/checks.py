@@ -8,13 +8,12 @@ import dagster as dg
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.dagster_assets.metadata import length_of
 from gsum_assets.dagster_assets.partitions import corpora
-from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
-from gsum_assets.pipeline.finding import SHOWN, Finding
+from gsum_assets.pipeline.result import SHOWN, Check, Finding
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.step import Refreshed
-from gsum_assets.registry.checks import checks_for
 from gsum_assets.registry.declared import Declared
+from gsum_assets.registry.every_table import checks_for
 from gsum_resources.models.by_work import LANGUAGE_MODELS
 from gsum_resources.store.table import Table
 

@@ -11,7 +11,7 @@ import dagster as dg
 import psutil
 
 from gsum_assets.dagster_assets.partitions import CORPORA, PARTITION, command_of
-from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.result import count
 from gsum_assets.refresh.step import data_version
 from gsum_assets.registry.declared import STEPS, Declared
 from gsum_resources.state.locks import locked_by

@@ -6,9 +6,8 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.judges.bias import position_bias
 from gsum_assets.evaluation.quotations import Speakers, Verdict
-from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs
-from gsum_assets.pipeline.finding import SHOWN, Finding, count, found
+from gsum_assets.pipeline.result import SHOWN, Check, Finding, count, found
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.speech import names_speaker

@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_assets.pipeline.result import Check, Finding, count, found
 from gsum_assets.retrieval.vectors import stacked
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate

@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import SHOWN, Finding, count, found
+from gsum_assets.pipeline.result import SHOWN, Check, Finding, count, found
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ, compare
 from gsum_resources.store.arrow import pc
 

@@ -4,8 +4,7 @@ from textwrap import shorten
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_assets.pipeline.result import Check, Finding, count, found
 from gsum_resources.store.arrow import pc
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names

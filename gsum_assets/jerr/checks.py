@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_assets.pipeline.result import Check, Finding, count, found
 from gsum_resources.store.arrow import pc
 
 _LINE_CHUNK = ["max_tokens", "chunk_id", "document_id", "position"]

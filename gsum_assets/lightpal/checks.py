@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_assets.lightpal.earlier import read_recall
-from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_assets.pipeline.result import Check, Finding, count, found
 from gsum_resources.store.arrow import lengths_of, values_of
 
 LEAST_RECALL = 0.99

@@ -1,9 +1,12 @@
 """Result of a step: rows, failures and metadata to show."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+
+from gsum_assets.pipeline.check_inputs import CheckInputs
 
 
 class Picture(NamedTuple):
@@ -38,3 +41,62 @@ class Result(NamedTuple):
     failures: Sequence[str] = ()
     beside: Mapping[str, pa.Table] = {}
     shown: Callable[[], Mapping[str, Shown]] = dict
+
+
+SHOWN = 10  # offenders named in a check's metadata
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Result of a check on one corpus, or on one method of a corpus.
+
+    Attributes
+    ----------
+    checked : what was checked, "1,204 rows in 8 partitions".
+    problem : what is wrong and how to repair it; "" if nothing is.
+    n_wrong : number of wrong rows, partitions or requests.
+    offenders : the first of them, value by column name.
+    broke : whether the check itself raised an error.
+    """
+
+    checked: str
+    problem: str = ""
+    n_wrong: int = 0
+    offenders: Sequence[Mapping[str, object]] = ()
+    broke: bool = False
+
+
+def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
+    """Return a finding whose offenders are the rows of `wrong`.
+
+    Parameters
+    ----------
+    problem : completes "<n of checked> …", for example "have no embedding".
+    """
+    if not wrong.num_rows:
+        return Finding(checked)
+    first = wrong.slice(0, SHOWN).to_pylist()
+    return Finding(checked, f"{wrong.num_rows:,} of {checked} {problem}", wrong.num_rows, first)
+
+
+def count(n: int, noun: str, plural: str = "") -> str:
+    """Return `1 row`, `1,204 rows`."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property of a table.
+
+    Attributes
+    ----------
+    name : name in the UI.
+    meaning : the property in one sentence.
+    run : checks one corpus (and method).
+    warns : whether a failure is a warning, and does not mean that the data are broken.
+    """
+
+    name: str
+    meaning: str
+    run: Callable[[CheckInputs], Finding]
+    warns: bool = False

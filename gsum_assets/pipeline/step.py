@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_questions
 from gsum_assets.pipeline.prompts import Prompts, prompts_of
-from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.result import Check, Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.engine.blocks import LOCAL, Engine
 from gsum_resources.messages.progress import Report, reporter

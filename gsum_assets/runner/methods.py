@@ -6,7 +6,7 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.result import count
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.families import METHODS, trained_tables

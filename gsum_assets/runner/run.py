@@ -21,11 +21,11 @@ from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.missing import MissingCorpora, look_for_missing
-from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.refresh.changes import move_requests
 from gsum_assets.refresh.forget import forget_corpus
 from gsum_assets.refresh.methods import with_methods
-from gsum_assets.refresh.requests import move_requests
 from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS, Declared

@@ -15,10 +15,17 @@ from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
-from gsum_assets.serve.errors import error_of
-from gsum_assets.serve.requests import with_body
+from gsum_assets.serve.errors import (
+    EVENT_STREAM,
+    HEADERS,
+    Words,
+    arriving,
+    error_of,
+    event,
+    in_thread,
+    with_body,
+)
 from gsum_assets.serve.service import Service, service_of
-from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
 
 _MOST_PASSAGES = 200
 _MOST_CORPORA = 20

@@ -10,8 +10,7 @@ from starlette.routing import Route
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.sections import Locations
-from gsum_assets.serve.errors import RequestError
-from gsum_assets.serve.requests import number_of, text_of
+from gsum_assets.serve.errors import RequestError, number_of, text_of
 from gsum_assets.serve.service import service_of
 from gsum_resources.store.arrow import pc
 

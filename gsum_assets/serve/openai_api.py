@@ -5,6 +5,7 @@ Earlier messages are the conversation before, see `Conversation`. Instructions o
 `system` and `developer`) and settings of its sampling are not used: the corpus has its prompts.
 """
 
+import json
 import re
 import time
 import uuid
@@ -21,11 +22,18 @@ from gsum_assets.answering.ask import Answer, methods_ready
 from gsum_assets.answering.choose import chosen_method
 from gsum_assets.evaluation.answer_sentences import with_numbers
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
-from gsum_assets.serve.chat_tasks import task_reply
-from gsum_assets.serve.errors import RequestError, error_of
-from gsum_assets.serve.requests import with_body
+from gsum_assets.serve.errors import (
+    EVENT_STREAM,
+    HEADERS,
+    RequestError,
+    Words,
+    arriving,
+    error_of,
+    event,
+    in_thread,
+    with_body,
+)
 from gsum_assets.serve.service import Service, service_of
-from gsum_assets.serve.streaming import EVENT_STREAM, HEADERS, Words, arriving, event, in_thread
 
 Ask = Callable[[], tuple[Answer, list[dict[str, Any]]]]
 """Returns an answer and its sources."""
@@ -232,3 +240,33 @@ ROUTES = [
     Route("/v1/models/{name:path}", _model),
     Route("/v1/chat/completions", with_body(ChatBody, _complete), methods=["POST"]),
 ]
+
+
+_TASK = re.compile(r"\s*### Task:\s")
+_FORMAT = re.compile(r'\{\s*"(?P<key>\w+)":\s*(?P<begins>[\["])')
+_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
+_FIRST = re.compile(r"^\s*USER: (.*?)(?=^\s*ASSISTANT: |\Z)", re.DOTALL | re.MULTILINE)
+_LONGEST = 60  # characters of a title
+
+
+def task_reply(text: str, corpus: str) -> str | None:
+    """Return the JSON that a front end requests about a conversation; None: it is a question.
+
+    A title is the first question, tags are the corpus. Of follow-ups, searches and completions
+    there are none.
+    """
+    history, form = _HISTORY.search(text), _FORMAT.search(text)
+    if not _TASK.match(text) or not history or not form:
+        return None
+    if form["begins"] == "[":
+        return json.dumps({form["key"]: [corpus] if form["key"] == "tags" else []})
+    return json.dumps({form["key"]: _title(history[1]) if form["key"] == "title" else ""})
+
+
+def _title(history: str) -> str:
+    """Return the first question of a conversation, at most so long."""
+    first = _FIRST.search(history)
+    question = " ".join(first[1].split()) if first else ""
+    if len(question) <= _LONGEST:
+        return question
+    return question[:_LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"

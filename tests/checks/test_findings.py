@@ -26,7 +26,7 @@ from gsum_assets.graphrag.checks import (
 )
 from gsum_assets.jerr.checks import every_chunk_has_one, every_synopsis_has_some
 from gsum_assets.lightpal.checks import all_scored, near_exact
-from gsum_assets.pipeline.finding import SHOWN
+from gsum_assets.pipeline.result import SHOWN
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.every_table import ids_unique, schema
 from gsum_resources.store.parquet_store import FOOTER_KEY, Partition

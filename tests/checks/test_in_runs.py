@@ -6,11 +6,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs
-from gsum_assets.pipeline.finding import Finding
-from gsum_assets.registry import checks as registry
-from gsum_assets.registry.checks import CHECKS
+from gsum_assets.pipeline.result import Check, Finding
+from gsum_assets.registry import every_table as registry
+from gsum_assets.registry.every_table import CHECKS
 from tests.checks.indexed import evaluations, failing
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.cli.next_steps import quoted
+from gsum_assets.cli.terminal import quoted
 from gsum_assets.corpus.load import load
 from gsum_assets.evaluation.suggested_question import Text, suggest_question
 from gsum_assets.pipeline.corpus_settings import load_settings

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.cli.preview import Preview
+from gsum_assets.cli.prompt import Preview
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.stream import Assembly
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.ask import ask
-from gsum_assets.cli.next_steps import next_steps
+from gsum_assets.cli.terminal import next_steps
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.methods import DEFAULT_METHOD

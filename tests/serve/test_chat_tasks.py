@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from gsum_assets.serve.chat_tasks import task_reply
+from gsum_assets.serve.openai_api import task_reply
 from tests.conftest import CORPUS
 
 SENT = json.loads((Path(__file__).parent / "open_webui.json").read_text())

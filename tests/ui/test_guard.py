@@ -7,12 +7,12 @@ from starlette.datastructures import Headers
 
 from gsum_assets.cli.ui import (
     PortInUseError,
+    UiLog,
     UnprotectedError,
     address_of,
     choose_port,
     require_protection,
 )
-from gsum_assets.cli.ui_log import UiLog
 from gsum_resources.dagster_io.guard import RefuseForeignRequests, changes_something
 
 HERE = {"host": "127.0.0.1:3000"}
