@@ -6,14 +6,13 @@ FOLDER has the official train.jsonl.gz. Embedding its sentences takes ten minute
 vectors are kept in the system's folder for temporary files.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.evidence import training
 from benchmarks.evidence.meetings import load
 from benchmarks.results import parser_of, publish
+from gsum_assets.evidence.network import packaged
 from gsum_assets.evidence.training import Recipe
-from gsum_assets.evidence.weights import packaged
 
 
 def main() -> None:
@@ -22,14 +21,15 @@ def main() -> None:
     parser.add_argument("command", choices=["train"])
     parser.add_argument("folder", type=Path, help="with the official files")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
-    parser.add_argument("--seeds", type=int, default=Recipe().n_seeds)
+    parser.add_argument("--seeds", type=int, default=training.N_SEEDS)
     parser.add_argument("--weights", type=Path, default=packaged(), help="file that is written")
     chosen = parser.parse_args()
     meetings = load(chosen.folder / "train.jsonl.gz", chosen.precision)
-    recipe = replace(Recipe(), n_seeds=chosen.seeds)
-    publish("evidence-train", training.measure(meetings, recipe), chosen.store)
+    recipe = Recipe()
+    publish("evidence-train", training.measure(meetings, recipe, chosen.seeds), chosen.store)
     # after the measurement, so that it is of the committed weights
-    print(f"wrote {chosen.weights}: {training.write(meetings, recipe, chosen.weights)}")
+    data = training.write(meetings, recipe, chosen.seeds, chosen.weights)
+    print(f"wrote {chosen.weights}: {data}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.queries import query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.evidence.learn import Lessons, marked_questions
-from gsum_assets.evidence.sentences import sentence_rows
+from gsum_assets.evidence.sentence_index import sentence_rows
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
 from gsum_assets.pipeline.embed import embed_questions, vector_column
 from gsum_assets.pipeline.tables import TABLES
@@ -80,7 +80,7 @@ def load(file: Path, precision: Precision = "float32") -> Meetings:
     documents = pa.Table.from_pylist([asdict(document) for document in contents.documents])
     queries, _ = query_rows(contents.queries, chunks)
     lessons = marked_questions(queries, embed_questions(queries, embedder), None)
-    if lessons is None:
+    if not len(lessons.questions):
         raise ValueError(f"{file} has no question with marked evidence; take the train split")
     return Meetings(
         Collection.from_tables(documents, chunks, embedded),

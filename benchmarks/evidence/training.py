@@ -1,30 +1,33 @@
 """Weights of `evidence` from QMSum train, and a cross-validation by meeting."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from benchmarks import Measurement
 from benchmarks.evidence.meetings import Meetings
-from benchmarks.evidence.trees import train_trees
 from benchmarks.results import COMPARED, compared, interval
 from gsum.statistics import intervals
-from gsum_assets.evidence.choose import best_prefix
+from gsum_assets.evidence.contexts import Budget, best_prefix
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.learn import examples_of
-from gsum_assets.evidence.network import Model
-from gsum_assets.evidence.rank import DENSE, NAMES
+from gsum_assets.evidence.network import FORMAT, Network
+from gsum_assets.evidence.rank import ALL, DENSE
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.training import Example, Recipe, folds_of, train
-from gsum_assets.evidence.weights import save_models
+from gsum_assets.evidence.training import Example, Recipe, folds_of
 from gsum_assets.retrieval.words import Words
 
-ALL = NAMES[True]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gsum_assets.evidence.encoders import Loss
+
 K = 6
-Train = Callable[[Sequence[Example], Sequence[str], Recipe], Model]
+N_SEEDS = 5
 Judge = Callable[[Example], np.ndarray]
 """Probability of each passage of a question, `(n,)`."""
 Learn = Callable[[Sequence[Example]], Judge]
@@ -32,39 +35,77 @@ Learn = Callable[[Sequence[Example]], Judge]
 
 
 class Learner(NamedTuple):
-    """A model of the packaged weights: how it is trained, and what it sees of a passage."""
+    """What a network of the packaged weights sees of a passage."""
 
-    train: Train
     names: Sequence[str]
     edges: bool
 
     def seen(self, example: Example) -> Example:
-        """Return the example with the features and edges of this model."""
+        """Return the example with the features and edges of this network."""
         edges = example.edges if self.edges else []
         return replace(example, features=example.features[:, : len(self.names)], edges=edges)
 
-    def model(self, examples: Sequence[Example], recipe: Recipe) -> Model:
-        """Return the model, trained on examples with all features and edges."""
-        return self.train([self.seen(example) for example in examples], self.names, recipe)
+    def network(
+        self, examples: Sequence[Example], recipe: Recipe, n_seeds: int = N_SEEDS
+    ) -> Network:
+        """Return the networks, trained on examples with all features and edges."""
+        return train([self.seen(example) for example in examples], self.names, recipe, n_seeds)
 
-    def judge(self, examples: Sequence[Example], recipe: Recipe) -> Judge:
-        """Return the probabilities of passages by the trained model, as a function."""
-        model = self.model(examples, recipe)
+    def judge(self, examples: Sequence[Example], recipe: Recipe, n_seeds: int = N_SEEDS) -> Judge:
+        """Return the probabilities of passages by the trained networks, as a function."""
+        network = self.network(examples, recipe, n_seeds)
 
         def probabilities(example: Example) -> np.ndarray:
             own = self.seen(example)
-            return model.probabilities(model.scaled(own.features), own.edges)
+            return network.probabilities(network.scaled(own.features), own.edges)
 
         return probabilities
 
 
-LEARNERS = {
-    "own": Learner(train, OWN, edges=False),
-    "graph": Learner(train, ALL, edges=True),
-    "gnn": Learner(train, OWN, edges=True),
-    "gbm": Learner(train_trees, ALL, edges=False),
-}
-"""Models of the packaged weights by name."""
+LEARNERS = {"own": Learner(OWN, edges=False), "graph": Learner(ALL, edges=True)}
+"""Networks of the packaged weights by name."""
+
+
+def train(
+    examples: Sequence[Example], names: Sequence[str], recipe: Recipe, n_seeds: int = N_SEEDS
+) -> Network:
+    """Return networks trained from `n_seeds` seeds."""
+    from gsum_assets.evidence.encoders import trained
+
+    rows = np.concatenate([example.features for example in examples])
+    untrained = Network(names, rows.mean(axis=0), rows.std(axis=0) + 1e-6, {})
+    scaled = [untrained.scaled(example.features) for example in examples]
+    loss = with_listwise(_LISTWISE)
+    return untrained.with_weights(
+        [trained(examples, scaled, recipe, seed, loss=loss) for seed in range(n_seeds)]
+    )
+
+
+def with_listwise(weight: float) -> "Loss":
+    """Return binary cross-entropy plus a weighted cross-entropy of each question's softmax.
+
+    The first gives probabilities, which the number of passages depends on. The second compares the
+    passages of a question with each other (ListNet; Cao et al., 2007), its marked ones with equal
+    shares.
+    """
+    from gsum_assets.evidence.encoders import cross_entropy
+
+    def loss(logits: "Tensor", marks: "Tensor", owners: "Tensor") -> "Tensor":
+        shares = marks / summed(marks, owners).clamp(min=1)[owners]
+        shifted = logits - logits.max().detach()
+        log_sums = summed(shifted.exp(), owners).clamp(min=1e-12).log()
+        listwise = (shares * (log_sums[owners] - shifted)).sum() / len(log_sums)
+        return cross_entropy(logits, marks, owners) + weight * listwise
+
+    return loss
+
+
+def summed(values: "Tensor", owners: "Tensor") -> "Tensor":
+    """Return the sum of each question's values, `(n_questions,)`."""
+    return values.new_zeros(int(owners[-1]) + 1).index_add(0, owners, values)
+
+
+_LISTWISE = 0.3  # weight in the loss of the packaged weights
 
 
 def examples(meetings: Meetings) -> list[Example]:
@@ -87,12 +128,14 @@ def cross_validated(
     return probabilities
 
 
-def measure(meetings: Meetings, recipe: Recipe) -> Iterator[Measurement]:
+def measure(meetings: Meetings, recipe: Recipe, n_seeds: int) -> Iterator[Measurement]:
     """Yield evidence found by models that never saw a question's meeting, and by vectors."""
     all_features = examples(meetings)
     scores = {"dense": [example.features[:, DENSE] for example in all_features]}
     for name, learner in LEARNERS.items():
-        scores[name] = cross_validated(all_features, lambda own, it=learner: it.judge(own, recipe))
+        scores[name] = cross_validated(
+            all_features, lambda own, it=learner: it.judge(own, recipe, n_seeds)
+        )
     marks = [example.is_evidence for example in all_features]
     metrics = {
         name: [ranking_metrics(*pair) for pair in zip(own, marks, strict=True)]
@@ -105,7 +148,7 @@ def measure(meetings: Meetings, recipe: Recipe) -> Iterator[Measurement]:
         yield Measurement(
             f"Evidence on QMSum train, five-fold cross-validation by meeting, beside {control}",
             f"{len(meetings.collection.document_ids)} meetings, {len(marks)} questions with marked "
-            f"evidence; {recipe.n_seeds} seeds averaged; percent; mean, paired difference from "
+            f"evidence; {n_seeds} seeds averaged; percent; mean, paired difference from "
             f"{control} and p (Holm) of average precision. Passages with the largest expected F1, "
             f"at most {ContextSettings().k_max}: {mean}.",
             ["ranking", *COMPARED, "MRR", f"P@{K}", f"R@{K}"],
@@ -139,14 +182,31 @@ def ranking_metrics(scores: np.ndarray, is_evidence: np.ndarray) -> dict[str, fl
 
 def _n_read(probabilities: np.ndarray) -> int:
     ordered = np.sort(probabilities)[::-1]
-    return best_prefix(ordered, np.ones(len(ordered)), ContextSettings().k_max, len(ordered))
+    budget = Budget(ContextSettings().k_max, len(ordered), 1, 0)
+    return best_prefix(ordered, float(ordered.sum()), np.ones(len(ordered)), budget)
 
 
-def write(meetings: Meetings, recipe: Recipe, file: Path) -> str:
+def write(meetings: Meetings, recipe: Recipe, n_seeds: int, file: Path) -> str:
     """Train on all meetings, write the weights, and return what they were trained on."""
     all_features = examples(meetings)
-    models = {name: learner.model(all_features, recipe) for name, learner in LEARNERS.items()}
+    networks = {
+        name: learner.network(all_features, recipe, n_seeds) for name, learner in LEARNERS.items()
+    }
     n_meetings, n_questions = len(meetings.collection.document_ids), len(all_features)
     data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
-    save_models(models, file, data)
+    save_networks(networks, file, data)
     return data
+
+
+def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> None:
+    """Write networks by name to one file, which `load_network` reads."""
+    from safetensors.numpy import save_file
+
+    arrays: dict[str, np.ndarray] = {}
+    metadata = {"format": str(FORMAT), "data": data}
+    for name, network in networks.items():
+        metadata[f"{name}.features"] = json.dumps(list(network.names), ensure_ascii=False)
+        of_network = {"mean": network.mean, "deviation": network.deviation, **network.weights}
+        for key, values in of_network.items():
+            arrays[f"{name}/{key}"] = np.ascontiguousarray(values, np.float32)
+    save_file(arrays, file, metadata)

@@ -339,10 +339,10 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
 
 def _ask_warm(methods: Sequence[str]) -> None:
     """In the child: search for each question alone, and leave word of the milliseconds."""
+    from gsum_assets.evidence.network import load_network
     from gsum_assets.evidence.rank import rank
     from gsum_assets.evidence.sentence_index import sentence_index
     from gsum_assets.evidence.settings import CandidateSettings
-    from gsum_assets.evidence.weights import load_model
     from gsum_assets.lightpal.rank import PassageSearch, Tables
     from gsum_assets.lightpal.settings import LightpalSettings
     from gsum_assets.pipeline.tables import TABLES
@@ -389,11 +389,11 @@ def _ask_warm(methods: Sequence[str]) -> None:
                 ),
                 questions.take(on_all),
                 [questions.texts[index] for index in on_all],
-                load_model("graph"),
+                load_network("graph"),
                 Words("en"),
                 CandidateSettings().n,
                 time.perf_counter,
-                load_model("own"),
+                load_network("own"),
             ).rankings
             latencies = {row["query_id"]: row["latency_s"] for row in found.to_pylist()}
             recorded[method] = [1000 * seconds for seconds in latencies.values()][1:]

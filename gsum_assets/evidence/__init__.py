@@ -5,16 +5,16 @@ contexts are the prefix of this ranking with the largest expected F1, under a to
 
 Step by step:
 
-- `sentences.py`: the sentences of all passages with their vectors, computed when documents change.
+- `sentence_index.py`: the sentences of all passages with their vectors, computed when documents
+  change.
 - `scope.py`: the passages that one question is searched in, with all that does not depend on it.
-- `features.py`: what a passage has in common with a question: words, vectors, named speakers.
-- `graph_features.py`: the same of its neighbours and nearest passages, and a walk over both.
-- `network.py`: a graph network from features to probabilities, in NumPy; `weights.py` reads its
-  weights, `encoders.py` and `training.py` make them with torch (`python -m benchmarks.evidence`).
-- `learn.py`, `finetuning.py`: the same weights trained further on a corpus with marked or simulated
-  questions.
-- `choose.py`: how many passages are read, and which for a question without search terms.
-- `rank.py`: rankings and probabilities of all questions; `explain.py`: what speaks for a passage.
+- `features.py`: what a passage has in common with a question (words, vectors, named speakers), the
+  same of its neighbours and nearest passages, and a walk over both.
+- `network.py`: a graph network from features to probabilities, in NumPy, and its packaged weights.
+- `rank.py`: rankings and probabilities of all questions, and what speaks for a passage.
+- `contexts.py`: how many passages are read, and which for a question without search terms.
+- `learn.py`, `training.py`, `encoders.py`: the same weights trained further, with torch, on a
+  corpus with marked questions. `python -m benchmarks.evidence` trains the packaged ones.
 
 `docs/evidence.md` is the model card of the packaged weights.
 """

@@ -1,15 +1,13 @@
-"""The passages that the language model reads."""
+"""The passages that the language model reads: the prefix with the largest expected F1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evidence.choose import best_prefix
-from gsum_assets.evidence.rank import Evidence
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.evidence.rank import EvidenceRanking
 from gsum_assets.retrieval.contexts import best_chunks, full_contexts, top_contexts
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
@@ -32,7 +30,7 @@ class Budget(NamedTuple):
 
 
 def adaptive_contexts(
-    queries: pa.Table, evidence: Evidence, chunks: Lazy, budget: Budget
+    queries: pa.Table, evidence: EvidenceRanking, chunks: Lazy, budget: Budget
 ) -> pa.Table:
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
@@ -47,48 +45,43 @@ def adaptive_contexts(
     ----------
     chunks : the table `chunks` of the corpus; texts are read of passages that may be shown.
     """
-    places = chunks.columns(["chunk_id", "document_id", "n_tokens"])
-    is_general = {
-        row["query_id"]: not question_aspects(row["text"])
-        for row in queries.select(["query_id", "text"]).to_pylist()
-    }
+    sizes = chunks.columns(["chunk_id", "document_id", "n_tokens"])
+    questions = queries.select(["query_id", "document_id", "text"]).to_pylist()
+    is_general = {row["query_id"]: not question_aspects(row["text"]) for row in questions}
     general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
-    fits = _fits(general["document_id"].to_pylist(), places, chunks, budget.whole_tokens)
-    whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
-    ranked_of: dict[str, list[tuple[str, float]]] = {}
-    ordered = evidence.probabilities.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    columns = (ordered[name].to_pylist() for name in ("query_id", "chunk_id", "probability"))
-    for query_id, chunk_id, probability in zip(*columns, strict=True):
-        if not is_general[query_id]:
-            ranked_of.setdefault(query_id, []).append((chunk_id, probability))
-    similar = evidence.rankings.filter(
-        pc.is_in(evidence.rankings["query_id"], value_set=similar_to.combine_chunks())
+    whole = general.filter(
+        _fits(general["document_id"].to_pylist(), sizes, chunks, budget.whole_tokens)
     )
-    most = {chunk_id for ranked in ranked_of.values() for chunk_id, _ in ranked[: budget.k_max]}
-    most.update(best_chunks(similar, budget.k)["item_id"].to_pylist())
-    read = chunks.rows_with("chunk_id", sorted(most))
+    most = max(budget.k_max, budget.k)
+    best = best_chunks(evidence.rankings, most)
+    best = best.filter(pc.invert(pc.is_in(best["query_id"], value_set=whole["query_id"])))
+    read = chunks.rows_with("chunk_id", sorted(set(best["item_id"].to_pylist())))
     tokens_of = dict(zip(read["chunk_id"].to_pylist(), read["n_tokens"].to_pylist(), strict=True))
-    has_one = len(pc.unique(places["document_id"])) < 2
-    scopes = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "document_id")), strict=True))
-    rows = [
-        row
-        for query_id, ranked in ranked_of.items()
-        for row in _chosen(
-            query_id, ranked, tokens_of, budget, 1 if has_one or scopes[query_id] else budget.k
-        )
-    ]
-    chosen = pa.Table.from_pylist(rows, TABLES["rankings"].schema)
-    return pa.concat_tables(
-        [
-            top_contexts(chosen, read, budget.k_max),
-            top_contexts(similar, read, budget.k),
-            full_contexts(
-                whole,
-                _rows_in(chunks, whole["document_id"].to_pylist()),
-                max(1, budget.whole_tokens),
-            ),
-        ]
+    ranked_of: dict[str, list[dict]] = {}
+    for row in best.sort_by("rank").to_pylist():
+        ranked_of.setdefault(row["query_id"], []).append(row)
+    expected = evidence.probabilities.group_by("query_id").aggregate([("probability", "sum")])
+    expected_of = dict(zip(*(column.to_pylist() for column in expected.columns), strict=True))
+    has_one = len(pc.unique(sizes["document_id"])) < 2
+    n_read: dict[str, int] = {}
+    for question in questions:
+        query_id = question["query_id"]
+        n_read[query_id] = budget.k
+        if not is_general[query_id] and (ranked := ranked_of.get(query_id)):
+            n_read[query_id] = best_prefix(
+                np.array([row["score"] for row in ranked]),
+                expected_of[query_id],
+                np.array([tokens_of.get(row["item_id"], 0) for row in ranked]),
+                budget,
+                1 if has_one or question["document_id"] else budget.k,
+            )
+    ranks = zip(best["query_id"].to_pylist(), best["rank"].to_pylist(), strict=True)
+    chosen = best.filter(
+        pa.array([rank <= n_read[query_id] for query_id, rank in ranks], pa.bool_())
     )
+    scopes = whole["document_id"].to_pylist()
+    everything = full_contexts(whole, _rows_in(chunks, scopes), max(1, budget.whole_tokens))
+    return pa.concat_tables([top_contexts(chosen, read, most), everything])
 
 
 def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
@@ -99,15 +92,13 @@ def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
 
 
 def _fits(
-    scopes: Sequence[str | None], places: pa.Table, chunks: Lazy, most_tokens: int
+    scopes: Sequence[str | None], sizes: pa.Table, chunks: Lazy, most_tokens: int
 ) -> pa.Array:
     """Return whether each scope, a document or all, is prose of at most `most_tokens`."""
 
     @cache
     def fits(scope: str | None) -> bool:
-        passages = (
-            places if scope is None else places.filter(pc.equal(places["document_id"], scope))
-        )
+        passages = sizes if scope is None else sizes.filter(pc.equal(sizes["document_id"], scope))
         if (pc.sum(passages["n_tokens"]).as_py() or 0) > most_tokens:
             return False
         read = read_sentences(_rows_in(chunks, [scope])["text"].to_pylist())
@@ -116,32 +107,33 @@ def _fits(
     return pa.array([fits(scope) for scope in scopes], pa.bool_())
 
 
-def _chosen(
-    query_id: str,
-    ranked: Sequence[tuple[str, float]],
-    tokens_of: Mapping[str, int],
-    budget: Budget,
-    k_min: int,
-) -> list[dict[str, str | int | float]]:
-    """Return the passages to read as rows of `rankings`, best first."""
-    best = [chunk_id for chunk_id, _ in ranked[: budget.k_max]]
-    unknown = [chunk_id for chunk_id in best if chunk_id not in tokens_of]
-    if unknown:
-        raise ValueError(
-            f"contexts: {len(unknown)} ranked chunks are not in the corpus (first: "
-            f"'{unknown[0]}'); materialize rankings again"
-        )
-    probabilities = np.array([probability for _, probability in ranked])
-    tokens = np.array([tokens_of[chunk_id] for chunk_id in best])
-    n = best_prefix(probabilities, tokens, budget.k_max, budget.max_tokens, k_min)
-    return [
-        {
-            "query_id": query_id,
-            "level": "node",
-            "rank": rank,
-            "item_id": chunk_id,
-            "score": probability,
-            "latency_s": 0.0,
-        }
-        for rank, (chunk_id, probability) in enumerate(ranked[:n], 1)
-    ]
+def expected_f1(probabilities: np.ndarray, expected: float) -> np.ndarray:
+    """Return the expected F1 of each prefix, `(n,)`: 2 · sum of its p / (k + sum of all p).
+
+    The F1 of a set of k passages of which a are evidence, out of b, is 2a / (k + b); numerator and
+    denominator are replaced by their expectations.
+
+    Parameters
+    ----------
+    probabilities : of the best passages of the scope, best first, `(n,)`.
+    expected : sum of the probabilities of all passages of the scope.
+    """
+    lengths = np.arange(1, len(probabilities) + 1)
+    return 2 * np.cumsum(probabilities) / (lengths + expected)
+
+
+def best_prefix(
+    probabilities: np.ndarray, expected: float, tokens: np.ndarray, budget: Budget, k_min: int = 1
+) -> int:
+    """Return the number of passages to read: at least `k_min`, or as many as fit.
+
+    Parameters
+    ----------
+    probabilities, expected : as in `expected_f1`.
+    tokens : lengths of the passages in that order, `(n,)`.
+    """
+    fit = int(np.searchsorted(np.cumsum(tokens), budget.max_tokens, side="right"))
+    allowed = min(max(fit, 1), budget.k_max)
+    first = min(k_min, allowed) - 1
+    f1 = expected_f1(probabilities, expected)[first:allowed]
+    return first + int(np.argmax(f1.round(9))) + 1

@@ -1,12 +1,20 @@
-"""The network of `network.py` as a torch module, for training.
+"""The network of `network.py` as a torch module, and its training.
 
 Importing torch takes seconds, so import this module inside functions only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from gsum_assets.evidence.training import Example, Recipe, Weights
+from gsum_resources.embedding.processor import torch_threads
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Loss of a batch from logits, marks and the question of each passage, from 0, `(n,)` each."""
 
 
 class EvidenceNetwork(nn.Module):
@@ -17,15 +25,13 @@ class EvidenceNetwork(nn.Module):
     n_kinds : kinds of edges; 0: every passage is judged alone.
     """
 
-    def __init__(
-        self, n_features: int, n_kinds: int, hidden: int, layers: int, dropout: float
-    ) -> None:
+    def __init__(self, n_features: int, n_kinds: int, recipe: Recipe) -> None:
         super().__init__()
-        self.input = nn.Linear(n_features, hidden)
-        width = (1 + n_kinds) * hidden
-        self.layers = nn.ModuleList(nn.Linear(width, hidden) for _ in range(layers))
-        self.output = nn.Linear(hidden, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.input = nn.Linear(n_features, recipe.hidden)
+        width = (1 + n_kinds) * recipe.hidden
+        self.layers = nn.ModuleList(nn.Linear(width, recipe.hidden) for _ in range(recipe.layers))
+        self.output = nn.Linear(recipe.hidden, 1)
+        self.dropout = nn.Dropout(recipe.dropout)
 
     def forward(self, features: Tensor, edges: Sequence[Tensor]) -> Tensor:
         """Return logits `(n,)` for features `(n, n_features)` and edges as in `edges_of`."""
@@ -40,3 +46,77 @@ def _messages(state: Tensor, senders: Tensor) -> Tensor:
     is_sender = (senders >= 0).to(state.dtype)
     sums = (state[senders.clamp(min=0)] * is_sender[..., None]).sum(1)  # (n, hidden)
     return sums / is_sender.sum(1, keepdim=True).clamp(min=1)
+
+
+def cross_entropy(logits: Tensor, marks: Tensor, owners: Tensor) -> Tensor:
+    """Return the mean binary cross-entropy over all passages, whatever their question."""
+    return binary_cross_entropy_with_logits(logits, marks)
+
+
+def trained(
+    examples: Sequence[Example],
+    scaled: Sequence[np.ndarray],
+    recipe: Recipe,
+    seed: int,
+    start: Weights | None = None,
+    on_epoch: Callable[[float, Weights], None] = lambda *_: None,
+    loss: Loss = cross_entropy,
+) -> Weights:
+    """Return the weights of one network: AdamW, one cycle of learning rates.
+
+    Parameters
+    ----------
+    scaled : features of each example, standardized.
+    start : weights to begin with; None: random ones.
+    on_epoch : called after an epoch with the mean loss of its batches and the weights.
+    """
+    generator = np.random.default_rng(seed)
+    size = recipe.batch_questions
+    n_steps = recipe.epochs * -(-len(examples) // size)
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = EvidenceNetwork(scaled[0].shape[1], len(examples[0].edges), recipe)
+        if start is not None:
+            network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in start.items()})
+        step = torch.optim.AdamW(network.parameters(), weight_decay=recipe.weight_decay)
+        cycle = torch.optim.lr_scheduler.OneCycleLR(step, recipe.peak_rate, total_steps=n_steps)
+        for _ in range(recipe.epochs):
+            order, losses = generator.permutation(len(examples)), []
+            for first in range(0, len(order), size):
+                drawn = order[first : first + size]
+                features, edges, marks, owners = side_by_side(
+                    [examples[i] for i in drawn], [scaled[i] for i in drawn]
+                )
+                value = loss(network(features, edges), marks, owners)
+                step.zero_grad()
+                value.backward()
+                step.step()
+                cycle.step()
+                losses.append(value.item())
+            on_epoch(float(np.mean(losses)), _arrays(network))
+        return _arrays(network)
+
+
+def _arrays(network: EvidenceNetwork) -> Weights:
+    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+
+
+def side_by_side(
+    examples: Sequence[Example], scaled: Sequence[np.ndarray]
+) -> tuple[Tensor, list[Tensor], Tensor, Tensor]:
+    """Return questions as one graph: features `(n, n_features)`, edges by kind, marks `(n,)`.
+
+    Last is the question of each passage, from 0, `(n,)`.
+    """
+    starts = np.cumsum([0, *(len(features) for features in scaled)])
+    edges = []
+    for kind in zip(*(example.edges for example in examples), strict=True):
+        moved = [np.where(e >= 0, e + start, -1) for e, start in zip(kind, starts, strict=False)]
+        edges.append(torch.from_numpy(np.concatenate(moved)))
+    marks = np.concatenate([example.is_evidence for example in examples])
+    return (
+        torch.from_numpy(np.concatenate(scaled)),
+        edges,
+        torch.from_numpy(marks.astype(np.float32)),
+        torch.from_numpy(np.repeat(np.arange(len(scaled)), np.diff(starts))),
+    )

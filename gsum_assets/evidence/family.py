@@ -3,14 +3,13 @@
 import pyarrow as pa
 
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
-from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
 from gsum_assets.evidence.learn import PACKAGED
 from gsum_assets.evidence.methods import METHODS
-from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.network import load_network, unpacked
+from gsum_assets.evidence.rank import EvidenceRanking, explained, rank
 from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
-from gsum_assets.evidence.weights import load_model, unpacked
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
@@ -28,14 +27,14 @@ def _rank(inputs: Inputs) -> Result:
     n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
     method = METHODS[inputs.method]
-    prose = load_model(method.prose) if method.prose else None
+    prose = load_network(method.prose) if method.prose else None
     if method.finetuned:
         row = inputs.table("model").to_pylist()[0]
-        model = unpacked(row["weights"])
+        network = unpacked(row["weights"])
         if row["data"] != PACKAGED:
             prose = None  # a corpus of its own taught the model
     else:
-        model = load_model(method.weights)
+        network = load_network(method.network)
     evidence = rank(
         collection,
         inputs.derived(
@@ -45,7 +44,7 @@ def _rank(inputs: Inputs) -> Result:
         ),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
-        model,
+        network,
         Words(inputs.settings("language")),
         settings.n,
         prose=prose,
@@ -57,7 +56,7 @@ def _rank(inputs: Inputs) -> Result:
 def _contexts(inputs: Inputs) -> pa.Table:
     if not METHODS[inputs.method].adaptive:
         return contexts_of(inputs, _k(inputs))
-    evidence = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
+    evidence = EvidenceRanking(inputs.table("rankings"), inputs.table("probabilities"))
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
     longest = settings.max_tokens or settings.k_max * inputs.settings("chunking")["max_tokens"]
     return adaptive_contexts(

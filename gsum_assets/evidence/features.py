@@ -1,4 +1,4 @@
-"""What a passage has in common with a question, seen alone."""
+"""What a passage has in common with a question, alone and by its neighbours and nearest."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gsum_assets.evidence.scope import Scope, Sentences, standardized
+from gsum_assets.evidence.scope import FURTHEST, Scope, standardized
+from gsum_assets.evidence.sentence_index import Sentences
 
 FORMS = ("", ": standardized", ": log rank", ": gap to the best")
 SIGNALS = (
@@ -30,6 +31,28 @@ SITUATION = (
 OWN = (*(name + form for name in SIGNALS for form in FORMS), *SPEAKER, *POSITION, *SITUATION)
 """Names of the features in the order of their columns; those of one group share what is before
 the colon."""
+
+
+_AROUND = ("dense", "BM25", "best 3 sentences", "words of the question", "all signals")
+_COMBINED = (
+    "dense",
+    "BM25",
+    "best sentence",
+    "best 3 sentences",
+    "best window",
+    "words of the question",
+)
+_OFFSETS = (*range(-FURTHEST, 0), *range(1, FURTHEST + 1))
+_SHAPES = (*(f"{offset:+d}" for offset in _OFFSETS), "mean of nearest", "best of nearest", "smooth")
+_WALKED = ("dense", "all signals")
+_MISSING = -1.0  # standardized score of a passage that does not exist
+_KERNEL = (0.4, 0.2, 0.1)  # of a passage, its neighbours, and theirs
+
+GRAPH = (
+    *(f"neighbours by {name}: {shape}" for name in _AROUND for shape in _SHAPES),
+    *(f"walk from {name}{form}" for name in _WALKED for form in ("", ": standardized")),
+)
+"""Names of the features of the graph, in the order of their columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +81,8 @@ def signals(
     having : which of the question's terms, in alphabetical order, it has, `(n_terms, n)`.
     """
     joined = scope.joined
-    similar = cosines(joined.vectors, question.vector)
+    n_sentences = len(joined.vectors)
+    similar = np.round(joined.vectors @ question.vector, 6) if n_sentences else np.empty(0)
     best, best_3, best_8 = joined.means_of_best(similar, (1, 3, 8))
     return {
         "dense": np.round(scope.vectors @ question.vector, 6).astype(np.float64),
@@ -101,11 +125,6 @@ def forms(values: np.ndarray) -> list[np.ndarray]:
     return [values, standardized(values), np.log1p(better), values.max() - values]
 
 
-def cosines(vectors: np.ndarray, question: np.ndarray) -> np.ndarray:
-    """Return the similarities of unit vectors to a question's; none without vectors."""
-    return np.round(vectors @ question, 6) if len(vectors) else np.empty(0)
-
-
 def coverage(having: np.ndarray) -> np.ndarray:
     """Return the share of the question's words in each passage, weighted by idf, `(n,)`.
 
@@ -142,3 +161,62 @@ def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
         if passage is not None:
             shares[i] = sum(share for name, share in passage.shares.items() if name in wanted)
     return shares
+
+
+def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the features `GRAPH` of all passages, `(n, len(GRAPH))`.
+
+    Parameters
+    ----------
+    signal_of : scores by the name of the signal, `(n,)` each (`signals`).
+    """
+    scaled = {name: standardized(values) for name, values in signal_of.items()}
+    scaled["all signals"] = np.mean([scaled[name] for name in _COMBINED], axis=0)
+    shapes = around(scope, np.stack([scaled[name] for name in _AROUND]))
+    columns = [shape[number] for number in range(len(_AROUND)) for shape in shapes]
+    for name in _WALKED:
+        walked = np.log(walk_from(scope, scaled[name]) + 1e-6)
+        columns += [walked, standardized(walked)]
+    return np.stack(columns, axis=1)
+
+
+def around(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
+    """Return the scores of the neighbours, mean and best of the nearest, and a smoothed score.
+
+    Parameters
+    ----------
+    scores : of one signal or several, `(…, n)`, as are those returned.
+    """
+    neighbours = [at(scores, column, _MISSING) for column in scope.before.T[::-1]]
+    neighbours += [at(scores, column, _MISSING) for column in scope.behind.T]
+    is_near = scope.nearest >= 0  # (n, N_NEAREST)
+    mean = best = np.full(scores.shape, _MISSING)
+    if is_near.any():  # a single passage has no other
+        values = scores[..., scope.nearest]  # (…, n, N_NEAREST)
+        mean = (values * is_near).sum(axis=-1) / is_near.sum(axis=-1)
+        best = np.where(is_near, values, -np.inf).max(axis=-1)
+    return [*neighbours, mean, best, smooth(scope, scores)]
+
+
+def walk_from(scope: Scope, scores: np.ndarray) -> np.ndarray:
+    """Return personalized PageRank that restarts by the softmax of 3 times the scores, `(n,)`."""
+    from scipy.linalg import lu_solve
+
+    restart = np.exp(3 * (scores - scores.max()))
+    return lu_solve(scope.walk, 0.15 * restart / restart.sum())
+
+
+def smooth(scope: Scope, scores: np.ndarray) -> np.ndarray:
+    """Return scores averaged over two passages on either side; the nearest stands for missing."""
+    total = _KERNEL[0] * scores
+    for side in (scope.before, scope.behind):
+        last = scores
+        for weight, column in zip(_KERNEL[1:], side.T, strict=False):
+            last = at(scores, column, last)
+            total = total + weight * last
+    return total
+
+
+def at(scores: np.ndarray, rows: np.ndarray, missing: float | np.ndarray) -> np.ndarray:
+    """Return the scores at `rows`, `(…, n)`, and `missing` where a row is -1."""
+    return np.where(rows >= 0, scores[..., rows], missing)

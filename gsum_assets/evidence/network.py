@@ -1,29 +1,40 @@
-"""A graph network from the features of passages to probabilities, in NumPy.
+"""The networks that judge passages, in NumPy, and the file of their packaged weights.
 
 Messages come along edges of five kinds: from the previous and next passage, from those before and
-behind them, and from the most similar ones. Every layer adds to what a passage knows (He et al.,
-2016) what its own state and these messages say. Several networks, trained from other seeds, are
-averaged in probability. Torch needs seconds to load, and a question waits for neither.
+behind them, and from the most similar ones. Every layer adds to the state of a passage (He et al.,
+2016) what its own state and these messages give. Several networks, trained from other seeds, are
+averaged in probability. Torch takes seconds to load, which no question should wait for.
 """
 
-from abc import ABC, abstractmethod
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
+from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.scope import Scope
+from gsum_resources.store.checkpoints import pack, unpack
 
-LIMIT = 5.0  # a standardized feature is clipped to -LIMIT .. LIMIT
+FORMAT = 1
+_FILE = "weights.safetensors"
+_LIMIT = 5.0  # a standardized feature is clipped to -_LIMIT .. _LIMIT
 
 
 @dataclass(frozen=True, eq=False)
-class Model(ABC):
-    """A trained model with the features that it reads.
+class Network:
+    """An ensemble of networks with the features that they read.
 
     Attributes
     ----------
+    names : names of the features, in the order of their columns.
     mean, deviation : of each feature over the training questions, `(n_features,)`.
+    weights : their first axis is over the networks: `input.weight` `(s, h, n_features)`,
+        `input.bias` `(s, h)`; for each layer i `layers.i.weight` `(s, h, (1 + n_kinds) * h)` and
+        `layers.i.bias` `(s, h)`; `output.weight` `(s, 1, h)` and `output.bias` `(s, 1)`.
     """
 
     names: Sequence[str]
@@ -31,53 +42,31 @@ class Model(ABC):
     deviation: np.ndarray
     weights: Mapping[str, np.ndarray]
 
+    @property
+    def reads_graph(self) -> bool:
+        """Whether it reads features of the graph and messages along its edges."""
+        return len(self.names) > len(OWN)
+
     def scaled(self, features: np.ndarray) -> np.ndarray:
         """Return standardized features, clipped, `(n, n_features)`."""
         scaled = (features - self.mean) / self.deviation
-        return np.clip(scaled, -LIMIT, LIMIT).astype(np.float32)
+        return np.clip(scaled, -_LIMIT, _LIMIT).astype(np.float32)
 
-    @property
-    @abstractmethod
-    def has_messages(self) -> bool:
-        """Whether passages receive messages along edges."""
-
-    @property
-    def n_layers(self) -> int:
-        """Number of layers with messages."""
-        return 0
-
-    @abstractmethod
     def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the probability of each passage, `(n,)`.
+        """Return the mean probability of each passage over the networks, `(n,)`.
 
         Parameters
         ----------
-        edges : the result of `edges_of`; empty for a model without messages.
+        edges : the result of `edges_of`; empty for networks without messages.
         """
-
-
-class Network(Model):
-    """An ensemble of networks.
-
-    The first axis of its `weights` is over the networks: `input.weight` `(s, h, n_features)`,
-    `input.bias` `(s, h)`; for each layer i `layers.i.weight` `(s, h, (1 + n_kinds) * h)` and
-    `layers.i.bias` `(s, h)`; `output.weight` `(s, 1, h)` and `output.bias` `(s, 1)`.
-    """
-
-    @property
-    def has_messages(self) -> bool:
-        """Whether passages receive messages along edges."""
-        _, hidden, width = self.weights["layers.0.weight"].shape
-        return width > hidden
-
-    def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the mean probability over the networks, see `Model`."""
         w = self.weights
-        state = relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
-        for layer in range(self.n_layers):
+        state = _relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
+        n_layers = sum(name.startswith("layers.") and name.endswith("weight") for name in w)
+        for layer in range(n_layers):
             received = [state, *messages(state, edges)]
             weight, bias = w[f"layers.{layer}.weight"], w[f"layers.{layer}.bias"]
-            state = state + relu(np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None])
+            update = np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None]
+            state = state + _relu(update)
         logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
         return (1 / (1 + np.exp(-logits.astype(np.float64))))[..., 0].mean(axis=0)
 
@@ -85,11 +74,6 @@ class Network(Model):
         """Return an ensemble of networks with these weights, which reads the same features."""
         stacked = {name: np.stack([member[name] for member in weights]) for name in weights[0]}
         return replace(self, weights=stacked)
-
-    @property
-    def n_layers(self) -> int:
-        """Number of layers with messages."""
-        return sum(name.startswith("layers.") and name.endswith("weight") for name in self.weights)
 
 
 def edges_of(scope: Scope) -> list[np.ndarray]:
@@ -100,25 +84,6 @@ def edges_of(scope: Scope) -> list[np.ndarray]:
 
 
 N_KINDS = 5  # of `edges_of`
-
-
-def within_reach(rows: np.ndarray, edges: Sequence[np.ndarray], n_steps: int) -> np.ndarray:
-    """Return rows and those whose messages reach them in so many steps, ascending."""
-    reached = np.unique(rows)
-    for _ in range(n_steps):
-        senders = [kind[reached].ravel() for kind in edges]
-        reached = np.unique(np.concatenate([reached, *senders]))
-        reached = reached[reached >= 0]
-    return reached
-
-
-def among(rows: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the edges between rows, ascending, as indices into them; -1 for other senders."""
-    columns = []
-    for kind in edges:
-        places = np.searchsorted(rows, kind[rows]).clip(0, len(rows) - 1)
-        columns.append(np.where(rows[places] == kind[rows], places, -1))
-    return columns
 
 
 def messages(state: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -142,10 +107,63 @@ def messages(state: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]
     return received
 
 
-def relu(values: np.ndarray) -> np.ndarray:
-    """Return values with 0 in place of negative ones."""
+def _relu(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 0)
 
 
 def _turned(weight: np.ndarray) -> np.ndarray:
     return weight.transpose(0, 2, 1)
+
+
+def packaged() -> Path:
+    """Return the path of the packaged weights, which `python -m benchmarks.evidence` writes."""
+    return Path(str(resources.files("gsum_assets.evidence") / _FILE))
+
+
+@cache
+def load_network(name: str, file: Path | None = None) -> Network:
+    """Return one of the networks of a file.
+
+    Parameters
+    ----------
+    name : "graph"; or "own", which judges each passage alone.
+    file : None: the packaged weights.
+
+    Raises
+    ------
+    ValueError
+        If the file has another format or no such network.
+    """
+    from safetensors import safe_open
+
+    path = file or packaged()
+    with safe_open(path, "numpy") as opened:
+        metadata = opened.metadata() or {}
+        if metadata.get("format") != str(FORMAT):
+            raise ValueError(
+                f"{path}: weights of format {metadata.get('format')}, not {FORMAT}; make them "
+                "again with python -m benchmarks.evidence train"
+            )
+        named = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
+        if not named:
+            present = sorted({key.partition("/")[0] for key in opened.keys()})  # noqa: SIM118
+            raise ValueError(f"{path}: no model '{name}'; use {' or '.join(present)}")
+        arrays = {key.removeprefix(f"{name}/"): opened.get_tensor(key) for key in named}
+    return _network(json.loads(metadata[f"{name}.features"]), arrays)
+
+
+def packed(network: Network) -> bytes:
+    """Return a network as safetensors bytes, equal for equal networks."""
+    arrays = {"mean": network.mean, "deviation": network.deviation, **network.weights}
+    arrays = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
+    return pack(arrays, {"features": list(network.names)})
+
+
+def unpacked(content: bytes) -> Network:
+    """Return the network in the bytes that `packed` returned."""
+    arrays, description = unpack(content)
+    return _network(description["features"], dict(arrays))
+
+
+def _network(names: Sequence[str], arrays: dict[str, np.ndarray]) -> Network:
+    return Network(names, arrays.pop("mean"), arrays.pop("deviation"), arrays)

@@ -8,10 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evidence.explain import N_EXPLAINED, reasons
-from gsum_assets.evidence.features import OWN, Question, own_features, signals
-from gsum_assets.evidence.graph_features import GRAPH, graph_features
-from gsum_assets.evidence.network import Model, edges_of
+from gsum_assets.evidence.features import (
+    GRAPH,
+    OWN,
+    Question,
+    graph_features,
+    own_features,
+    signals,
+)
+from gsum_assets.evidence.network import Network, edges_of
 from gsum_assets.evidence.scope import Scope, ScopeIndex
 from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.pipeline.tables import TABLES
@@ -21,8 +26,12 @@ from gsum_assets.retrieval.words import Words
 from gsum_resources.text.reading import question_aspects
 
 DENSE = OWN.index("dense")  # column of the features
-NAMES: Mapping[bool, Sequence[str]] = {True: (*OWN, *GRAPH), False: OWN}
-"""Names of the features, with and without the graph."""
+ALL = (*OWN, *GRAPH)
+"""Names of the features that a network with the graph reads; one without reads `OWN`."""
+
+_N_SHOWN = 3  # reasons of a passage
+_N_EXPLAINED = 50  # passages of a question, most probable first, with reasons; answers read fewer
+_LEAST_SHOWN = 0.005  # probability; less is not shown
 
 
 class Judged(NamedTuple):
@@ -42,7 +51,7 @@ class Judged(NamedTuple):
     latency_s: float
 
 
-class Evidence(NamedTuple):
+class EvidenceRanking(NamedTuple):
     """Rows of `rankings` and of `evidence.probabilities`."""
 
     rankings: pa.Table
@@ -54,13 +63,13 @@ def rank(
     sentences: SentenceIndex,
     questions: Questions,
     texts: Sequence[str],
-    model: Model,
+    network: Network,
     words: Words,
     n_candidates: int,
     clock: Callable[[], float] = time.perf_counter,
-    prose: Model | None = None,
+    prose: Network | None = None,
     explains: bool = True,
-) -> Evidence:
+) -> EvidenceRanking:
     """Return the rankings of all questions, and every probability with its reasons.
 
     A question without search terms ("Summarize the meeting") has no evidence in particular; its
@@ -68,31 +77,34 @@ def rank(
 
     Parameters
     ----------
-    model : reads the features of `NAMES`.
     n_candidates : passages judged beside their neighbours, in a scope with more.
-    prose : model for scopes without speakers; None: `model`.
+    prose : network for scopes without speakers; None: `network`.
     explains : False: without reasons, each of which takes as long as the probabilities.
     """
 
-    def model_for(scope: Scope) -> Model:
-        return model if prose is None or scope.is_speech else prose
-
-    def reads_graph(scope: Scope) -> bool:
-        return len(model_for(scope).names) > len(OWN)
+    def network_for(scope: Scope) -> Network:
+        return network if prose is None or scope.is_speech else prose
 
     blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
     for judged in judge(
-        collection, sentences, questions, texts, words, n_candidates, clock, reads_graph
+        collection,
+        sentences,
+        questions,
+        texts,
+        words,
+        n_candidates,
+        clock,
+        lambda scope: network_for(scope).reads_graph,
     ):
         started = clock()
-        model_of_scope = model_for(judged.scope)
-        edges = edges_of(judged.scope) if model_of_scope.has_messages else []
-        scaled = model_of_scope.scaled(judged.features[:, : len(model_of_scope.names)])
-        probabilities = model_of_scope.probabilities(scaled, edges).round(6)
+        chosen = network_for(judged.scope)
+        edges = edges_of(judged.scope) if chosen.reads_graph else []
+        scaled = chosen.scaled(judged.features)
+        probabilities = chosen.probabilities(scaled, edges).round(6)
         order = top(probabilities[None], judged.scope.ids, len(probabilities))[0]
-        because = []
+        because: list[list[str]] = []
         if explains:
-            because = reasons(model_of_scope, scaled, edges, probabilities, order[:N_EXPLAINED])
+            because = reasons(chosen, scaled, edges, probabilities, order[:_N_EXPLAINED])
         scores, ranked = probabilities, order
         if not question_aspects(texts[judged.number]):
             scores = judged.features[:, DENSE]
@@ -113,7 +125,7 @@ def rank(
             )
         )
     blocks.sort(key=lambda block: block[0])
-    return Evidence(
+    return EvidenceRanking(
         _table([block[1] for block in blocks], TABLES["rankings"].schema),
         _table([block[2] for block in blocks], TABLES["evidence.probabilities"].schema),
     )
@@ -189,3 +201,47 @@ def _ranking_rows(
 def _table(blocks: Sequence[Mapping[str, list]], schema: pa.Schema) -> pa.Table:
     tables = [pa.table(dict(block), schema=schema) for block in blocks]
     return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+
+
+def reasons(
+    network: Network,
+    scaled: np.ndarray,
+    edges: Sequence[np.ndarray],
+    probabilities: np.ndarray,
+    chosen: np.ndarray,
+) -> list[list[str]]:
+    """Return the strongest reasons for each chosen passage, as "best sentence +0.21".
+
+    A feature is replaced by its mean in all passages and all its forms at once.
+    """
+    group_of = np.array([name.partition(":")[0] for name in network.names])
+    groups = list(dict.fromkeys(group_of.tolist()))
+    losses = np.empty((len(chosen), len(groups)))
+    for column, group in enumerate(groups):
+        without = np.where(group_of == group, np.float32(0), scaled)
+        losses[:, column] = (probabilities - network.probabilities(without, edges))[chosen]
+    best = np.argsort(-losses.round(6), axis=1, kind="stable")[:, :_N_SHOWN]
+    return [
+        [f"{groups[i]} {loss[i]:+.2f}" for i in order if loss[i] >= _LEAST_SHOWN]
+        for order, loss in zip(best, losses, strict=True)
+    ]
+
+
+def explained(probabilities: pa.Table, contexts: pa.Table) -> str:
+    """Return the passages that were read with their probabilities and reasons, as text."""
+    judged = {row["chunk_id"]: row for row in probabilities.to_pylist()}
+    read = contexts.sort_by("rank").to_pylist()
+    total = sum(row["probability"] for row in judged.values())
+    lines = [
+        f"passages read: {len(read)} of {len(judged)} judged, "
+        f"{total:.1f} of which are expected to hold evidence"
+    ]
+    for row in read:
+        # a passage that was found when its document was searched alone is not judged
+        if judgement := judged.get(row["node_id"]):
+            because = ", ".join(judgement["reasons"]) or "no single feature"
+            location = f"{row['document_id']}, passage {row['position']}"
+            lines.append(
+                f"  {judgement['probability']:5.2f}  {location} ({row['node_id']}): {because}"
+            )
+    return "\n".join(lines)

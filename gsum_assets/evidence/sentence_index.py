@@ -1,4 +1,4 @@
-"""Sentences by passage, with their vectors."""
+"""Sentences of all passages with their vectors, so that a question needs only its own vector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import stacked
+from gsum_resources.protocols.models import Embedder
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.lazy import Lazy
+from gsum_resources.text.sentences import read_sentences
 
 SENTENCES_MAPPED_FROM = 2**13
 """Chunks from which their sentences are mapped into memory; fewer take 100 MB."""
@@ -18,6 +22,30 @@ SENTENCES_MAPPED_FROM = 2**13
 _KEPT_AS = "sentences"
 _KEPT = 2**13  # passages whose sentences, without vectors, stay in memory: some 15 MB
 _WINDOWS = (3, 6)  # sentences
+
+
+def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
+    """Return the rows of the table `evidence.sentences`, in the order of `chunks`.
+
+    Passages are read one by one, so that a document's rows depend on that document alone. A
+    passage that consists of noise has no sentence.
+    """
+    rows = [
+        {
+            "chunk_id": chunk["chunk_id"],
+            "document_id": chunk["document_id"],
+            "position": position,
+            "speaker": sentence.speaker,
+            "n_words": len(sentence.text.split()),
+            "text": sentence.text,
+        }
+        for chunk in chunks.select(["chunk_id", "document_id", "text"]).to_pylist()
+        for position, sentence in enumerate(read_sentences([chunk["text"]]))
+    ]
+    if not rows:
+        return TABLES["evidence.sentences"].empty()
+    vectors = embedder.embed([row.pop("text") for row in rows])
+    return pa.Table.from_pylist(rows).append_column("embedding", vector_column(vectors))
 
 
 @dataclass(frozen=True, eq=False)

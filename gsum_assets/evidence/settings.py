@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from gsum_assets.retrieval.ranking import DEPTH
 from gsum_resources.settings.table import SettingsTable
 
 
@@ -19,7 +20,7 @@ class CandidateSettings(SettingsTable):
 class ContextSettings(SettingsTable):
     """Table `[evidence.contexts]`: the context of an answer."""
 
-    k_max: int = Field(default=12, ge=1, description="most passages in a context (ours)")
+    k_max: int = Field(default=12, ge=1, le=DEPTH, description="most passages in a context (ours)")
     max_tokens: int | None = Field(
         default=None,
         ge=1,
@@ -47,23 +48,12 @@ class TrainingSettings(SettingsTable):
         gt=0,
         description="highest rate of AdamW, in one cycle (ours, by the same cross-validation)",
     )
-    seed: int = Field(default=0, ge=0, description="seed of folds, batches and dropout")
     split: str | None = Field(
         default=None,
         description="train on the questions of this split with marked evidence; unset: 'train'",
     )
-    simulated: bool = Field(
-        default=False,
-        description="without marked evidence, train on the questions that `gor` simulated; off, "
-        "because it finds less evidence than the packaged weights (ours, `docs/evidence.md`)",
-    )
     least_questions: int = Field(
         default=20, ge=2, description="questions below which the packaged weights are kept (ours)"
-    )
-    most_questions: int = Field(
-        default=1000,
-        ge=2,
-        description="most questions to learn from; the packaged weights have 1,095 (ours)",
     )
 
 

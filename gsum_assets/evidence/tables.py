@@ -21,7 +21,7 @@ TABLES = (
         "evidence.model",
         "network trained on the corpus",
         "",
-        label("data", "questions learnt from: 'marked' or 'simulated'; 'packaged': none"),
+        label("data", "questions learnt from: 'marked'; 'packaged': none"),
         label("embedding_model", "identity of the embedder of its training data"),
         integer("n_questions", "number of training questions"),
         texts("learnt_from", "hashes of the ids of the training documents"),

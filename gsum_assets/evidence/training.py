@@ -1,25 +1,21 @@
-"""Training of the networks on questions whose evidence is marked."""
+"""Further training of the packaged networks on questions whose evidence is marked.
 
-from collections.abc import Callable, Mapping, Sequence
+There are as many folds of documents as networks, and each network is trained on all but its own
+fold. So every question is judged once by a network that never saw its document, and the average
+precision in the log is that on unseen documents.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
-from gsum_assets.evidence.losses import WITH_LISTWISE, Loss
 from gsum_assets.evidence.network import Network
-from gsum_resources.embedding.processor import torch_threads
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from gsum_assets.evidence.encoders import EvidenceNetwork
-
+from gsum_assets.evidence.settings import TrainingSettings
 
 Weights = Mapping[str, np.ndarray]
 """Weights of one network, by name."""
-OnEpoch = Callable[[float, Weights], None]
-"""Called after an epoch with the mean loss of its batches and the weights."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +33,6 @@ class Recipe:
     batch_questions: int = 16
     peak_rate: float = 5e-3
     weight_decay: float = 0.01
-    n_seeds: int = 5
-    loss: Loss = WITH_LISTWISE
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,92 +53,102 @@ class Example:
     is_evidence: np.ndarray
 
 
-def train(examples: Sequence[Example], names: Sequence[str], recipe: Recipe) -> Network:
-    """Return networks trained from `n_seeds` seeds."""
-    rows = np.concatenate([example.features for example in examples])
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
-    untrained = Network(names, mean, deviation, {})
-    scaled = [untrained.scaled(example.features) for example in examples]
-    seeds = range(recipe.n_seeds)
-    return untrained.with_weights([trained(examples, scaled, recipe, seed) for seed in seeds])
+class Epoch(NamedTuple):
+    """A row of `evidence.training_log`, means over all networks."""
+
+    epoch: int
+    loss: float | None
+    held_out_ap: float
 
 
-def trained(
-    examples: Sequence[Example],
-    scaled: Sequence[np.ndarray],
-    recipe: Recipe,
-    seed: int,
-    start: Weights | None = None,
-    on_epoch: OnEpoch = lambda *_: None,
-) -> Weights:
-    """Return the weights of one network: AdamW, one cycle of learning rates.
+def fine_tune(
+    examples: Sequence[Example], start: Network, settings: TrainingSettings
+) -> tuple[Network, list[Epoch]]:
+    """Return the networks of `start`, trained further, and the log with epoch 0 before training.
 
     Parameters
     ----------
-    start : weights to begin with; None: random ones.
+    examples : at least two; those of a single document are held out question by question.
     """
-    import torch
-
-    from gsum_assets.evidence.encoders import EvidenceNetwork
-
-    generator = np.random.default_rng(seed)
-    size = recipe.batch_questions
-    n_steps = recipe.epochs * -(-len(examples) // size)
-    with torch_threads(1), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = EvidenceNetwork(
-            scaled[0].shape[1], len(examples[0].edges), recipe.hidden, recipe.layers, recipe.dropout
+    groups = [example.group for example in examples]
+    if len(set(groups)) == 1:
+        groups = [str(i) for i in range(len(examples))]
+    n = len(start.weights["output.bias"])
+    folds = folds_of(groups, n)
+    fold = np.array([folds[group] for group in groups])
+    recipe = Recipe(epochs=settings.epochs, peak_rate=settings.learning_rate)
+    members = [
+        _member(
+            [examples[i] for i in np.flatnonzero(fold != number)],
+            [examples[i] for i in np.flatnonzero(fold == number)],
+            start,
+            number,
+            recipe,
         )
-        if start is not None:
-            network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in start.items()})
-        step = torch.optim.AdamW(network.parameters(), weight_decay=recipe.weight_decay)
-        cycle = torch.optim.lr_scheduler.OneCycleLR(step, recipe.peak_rate, total_steps=n_steps)
-        for _ in range(recipe.epochs):
-            order, losses = generator.permutation(len(examples)), []
-            for first in range(0, len(order), size):
-                drawn = order[first : first + size]
-                features, edges, marks, owners = side_by_side(
-                    [examples[i] for i in drawn], [scaled[i] for i in drawn]
-                )
-                loss = recipe.loss(network(features, edges), marks, owners)
-                step.zero_grad()
-                loss.backward()
-                step.step()
-                cycle.step()
-                losses.append(loss.item())
-            on_epoch(float(np.mean(losses)), _arrays(network))
-        return _arrays(network)
+        for number in range(n)
+    ]
+    losses = np.mean([of_member for _, of_member, _ in members], axis=0)
+    precisions = [
+        np.mean(np.concatenate(of_epoch))
+        for of_epoch in zip(*(of_member for _, _, of_member in members), strict=True)
+    ]
+    log = [
+        Epoch(epoch, float(losses[epoch - 1]) if epoch else None, float(precision))
+        for epoch, precision in enumerate(precisions)
+    ]
+    return start.with_weights([weights for weights, _, _ in members]), log
 
 
-def _arrays(network: "EvidenceNetwork") -> Weights:
-    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+def _member(
+    examples: Sequence[Example],
+    held_out: Sequence[Example],
+    start: Network,
+    number: int,
+    recipe: Recipe,
+) -> tuple[Weights, list[float], list[list[float]]]:
+    """Return network `number` of `start`, trained on `examples`, with its losses by epoch.
 
-
-def side_by_side(
-    examples: Sequence[Example], scaled: Sequence[np.ndarray]
-) -> tuple["Tensor", list["Tensor"], "Tensor", "Tensor"]:
-    """Return questions as one graph: features `(n, n_features)`, edges by kind, marks `(n,)`.
-
-    Last is the question of each passage, from 0, `(n,)`.
+    Last are the average precisions on `held_out`, before training and after each epoch.
     """
-    import torch
+    from gsum_assets.evidence.encoders import trained
 
-    starts = np.cumsum([0, *(len(features) for features in scaled)])
-    edges = []
-    for kind in zip(*(example.edges for example in examples), strict=True):
-        moved = [np.where(e >= 0, e + start, -1) for e, start in zip(kind, starts, strict=False)]
-        edges.append(torch.from_numpy(np.concatenate(moved)))
-    marks = np.concatenate([example.is_evidence for example in examples])
-    return (
-        torch.from_numpy(np.concatenate(scaled)),
-        edges,
-        torch.from_numpy(marks.astype(np.float32)),
-        torch.from_numpy(np.repeat(np.arange(len(scaled)), np.diff(starts))),
-    )
+    before = {name: values[number] for name, values in start.weights.items()}
+    losses: list[float] = []
+    precisions = [_precisions(start.with_weights([before]), held_out)]
+
+    def on_epoch(loss: float, weights: Weights) -> None:
+        losses.append(loss)
+        precisions.append(_precisions(start.with_weights([weights]), held_out))
+
+    scaled = [start.scaled(example.features) for example in examples]
+    return trained(examples, scaled, recipe, number, before, on_epoch), losses, precisions
 
 
-def folds_of(groups: Sequence[str], n_folds: int, seed: int = 0) -> Mapping[str, int]:
-    """Return the fold of each group; they are dealt in random order, the same for a seed."""
+def _precisions(network: Network, examples: Sequence[Example]) -> list[float]:
+    """Return the average precision of each question whose evidence is in its scope."""
+    return [
+        average_precision(
+            network.probabilities(network.scaled(example.features), example.edges),
+            example.is_evidence,
+        )
+        for example in examples
+        if example.is_evidence.any()
+    ]
+
+
+def average_precision(scores: np.ndarray, is_evidence: np.ndarray) -> float:
+    """Return the mean precision at the ranks of the passages with evidence, at least one.
+
+    Parameters
+    ----------
+    scores, is_evidence : of all passages of the scope, `(n,)`.
+    """
+    ranks = np.flatnonzero(is_evidence[np.argsort(-scores, kind="stable")]) + 1
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
+
+
+def folds_of(groups: Sequence[str], n_folds: int) -> Mapping[str, int]:
+    """Return the fold of each group; they are dealt in random order, always the same."""
     names = sorted(set(groups))
-    order = np.random.default_rng(seed).permutation(len(names))
+    order = np.random.default_rng(0).permutation(len(names))
     return {names[i]: position % n_folds for position, i in enumerate(order.tolist())}

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.index import with_earlier
-from gsum_assets.evidence.sentences import sentence_rows
+from gsum_assets.evidence.sentence_index import sentence_rows
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import content_hash

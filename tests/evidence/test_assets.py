@@ -28,7 +28,7 @@ def n_passages(house: House, method: str) -> list[int]:
 
 def test_only_a_fixed_number_of_passages_is_k(indexed: House) -> None:
     assert n_passages(indexed, "evidence-fixed-k") == [2, 2]
-    assert n_passages(indexed, "evidence-gbm") != [2, 2]
+    assert n_passages(indexed, "evidence") != [2, 2]
 
 
 def test_changes_embed_their_sentences_and_a_budget_changes_the_contexts_alone(
@@ -43,7 +43,7 @@ def test_changes_embed_their_sentences_and_a_budget_changes_the_contexts_alone(
         written = house.run().written
         assert "evidence/contexts" in written
         assert not [name for name in written if "rankings" in name or "sentences" in name]
-        assert n_passages(house, "evidence") == n_passages(house, "evidence-gbm") == [1, 1]
+        assert n_passages(house, "evidence") == n_passages(house, "evidence-no-graph") == [1, 1]
 
 
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])

@@ -5,8 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from gsum_assets.evidence.features import OWN, Question, forms, named, own_features, signals
-from gsum_assets.evidence.graph_features import GRAPH, around, graph_features, smooth, walk_from
+from gsum_assets.evidence.features import (
+    GRAPH,
+    OWN,
+    Question,
+    around,
+    forms,
+    graph_features,
+    named,
+    own_features,
+    signals,
+    smooth,
+    walk_from,
+)
 from gsum_assets.evidence.scope import FURTHEST, Scope, ScopeIndex
 from gsum_assets.evidence.sentence_index import JoinedSentences, Sentences
 from tests.evidence.toys import axis, index_of, random_units, sentences

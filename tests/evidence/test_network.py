@@ -7,20 +7,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.evidence.training import Learner, cross_validated
-from benchmarks.evidence.trees import train_trees
-from gsum_assets.evidence.encoders import EvidenceNetwork
+from benchmarks.evidence.training import (
+    LEARNERS,
+    Learner,
+    cross_validated,
+    save_networks,
+    summed,
+    train,
+    with_listwise,
+)
+from gsum_assets.evidence.encoders import EvidenceNetwork, cross_entropy
 from gsum_assets.evidence.features import OWN
-from gsum_assets.evidence.graph_features import GRAPH
-from gsum_assets.evidence.losses import cross_entropy, summed, with_listwise
-from gsum_assets.evidence.network import N_KINDS, Network, edges_of, messages
-from gsum_assets.evidence.rank import NAMES
-from gsum_assets.evidence.training import Example, Recipe, train
-from gsum_assets.evidence.trees import Trees
-from gsum_assets.evidence.weights import load_model, load_network, packaged, save_models
+from gsum_assets.evidence.network import (
+    N_KINDS,
+    Network,
+    edges_of,
+    load_network,
+    messages,
+    packaged,
+    packed,
+    unpacked,
+)
+from gsum_assets.evidence.rank import ALL
+from gsum_assets.evidence.training import Example, Recipe
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 
-QUICK = Recipe(hidden=4, epochs=30, n_seeds=2, dropout=0.0, peak_rate=0.05)
+QUICK = Recipe(hidden=4, epochs=30, dropout=0.0, peak_rate=0.05)
 
 
 def sigmoid(x: float) -> float:
@@ -74,7 +86,7 @@ def test_numpy_equals_torch(n: int, n_kinds: int) -> None:
     import torch
 
     torch.manual_seed(0)
-    module = EvidenceNetwork(6, n_kinds, 8, 2, 0.3).eval()
+    module = EvidenceNetwork(6, n_kinds, Recipe(hidden=8)).eval()
     features = np.random.default_rng(0).normal(size=(n, 6)).astype(np.float32)
     edges = chain(n) if n_kinds else []
     with torch.inference_mode():
@@ -98,26 +110,21 @@ def questions(n: int) -> list[Example]:
     return found
 
 
-def test_training_learns_what_only_neighbours_show() -> None:
-    learnt = cross_validated(
-        questions(40), lambda seen: Learner(train, ["x"], edges=True).judge(seen, QUICK), n_folds=2
-    )
+def test_training_learns_what_only_neighbours_show_and_is_reproducible() -> None:
+    learner = Learner(["x"], edges=True)
+    learnt = cross_validated(questions(40), lambda seen: learner.judge(seen, QUICK, 2), n_folds=2)
     hits = [
         p.argmax() == e.is_evidence.argmax() for p, e in zip(learnt, questions(40), strict=True)
     ]
     assert np.mean(hits) > 0.9
-
-
-def test_training_twice_gives_the_same_weights() -> None:
-    first, second = (train(questions(4), ["x"], QUICK) for _ in range(2))
-    for name, weight in first.weights.items():
-        assert np.array_equal(weight, second.weights[name])
+    first, second = (train(questions(4), ["x"], QUICK, 2) for _ in range(2))
+    assert packed(first) == packed(second)
 
 
 def test_saved_networks_come_back(tmp_path: Path) -> None:
     file = tmp_path / "weights.safetensors"
     network = random_network(["é", "y"], 0)
-    save_models({"own": network}, file, "toys")
+    save_networks({"own": network}, file, "toys")
     again = load_network("own", file)
     assert list(again.names) == ["é", "y"]
     for name, weight in network.weights.items():
@@ -135,15 +142,18 @@ def test_another_format_is_named(tmp_path: Path) -> None:
         load_network("own", file)
 
 
-def test_packaged_weights_read_the_features_that_are_computed() -> None:
-    models = {name: load_model(name) for name in ("graph", "own", "gnn", "gbm")}
-    for name, model in models.items():
-        assert tuple(model.names) == NAMES[name in ("graph", "gbm")]
-        assert model.has_messages == (name in ("graph", "gnn"))
-        assert all(np.isfinite(w).all() for w in model.weights.values())
-    assert {True: (*OWN, *GRAPH), False: OWN} == NAMES
-    assert models["graph"].weights["layers.0.weight"].shape[2] == (1 + N_KINDS) * 32
+@pytest.mark.parametrize("name", LEARNERS)
+def test_packaged_weights_read_the_features_that_are_computed(name: str) -> None:
+    network = load_network(name)
+    assert tuple(network.names) == (ALL if name == "graph" else OWN) == LEARNERS[name].names
+    assert network.reads_graph == (name == "graph") == LEARNERS[name].edges
+    assert all(np.isfinite(w).all() for w in network.weights.values())
+    n_kinds = N_KINDS if network.reads_graph else 0
+    assert network.weights["layers.0.weight"].shape[2] == (1 + n_kinds) * 32
     assert packaged().stat().st_size < 10**6
+    stored = unpacked(packed(network))  # as in evidence.model
+    assert packed(stored) == packed(network)
+    assert list(stored.names) == list(network.names)
 
 
 # Losses of the networks, by hand.
@@ -190,44 +200,3 @@ def test_listwise_loss_of_large_logits_is_finite() -> None:
     assert loss.isfinite()
     assert logits.grad is not None
     assert logits.grad.isfinite().all()
-
-
-# Trees as arrays: by hand, and equal to those of scikit-learn.
-
-
-def test_trees_by_hand() -> None:
-    """The first tree asks whether x > 0, and then whether y > 1; the second is a single leaf."""
-    weights = {
-        "feature": np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]], np.float32),
-        "threshold": np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]], np.float32),
-        "left": np.array([[1, 1, 3, 3, 4], [0, 0, 0, 0, 0]], np.float32),
-        "right": np.array([[2, 1, 4, 3, 4], [0, 0, 0, 0, 0]], np.float32),
-        "value": np.array([[9, -1, 9, 0, 2], [0.5, 9, 9, 9, 9]], np.float32),
-        "bias": np.array([-0.5], np.float32),
-    }
-    trees = Trees(["x", "y"], np.zeros(2), np.ones(2), weights)
-    scaled = trees.scaled(np.array([[-1.0, 3.0], [1.0, 0.0], [1.0, 3.0]]))
-    assert trees.probabilities(scaled, []) == pytest.approx(1 / (1 + np.exp([1.0, 0.0, -2.0])))
-    assert not trees.has_messages
-
-
-def test_trained_trees_equal_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn import ensemble
-
-    fitted = []
-    original = ensemble.GradientBoostingClassifier.fit
-
-    def fit(self, *data):
-        fitted.append(self)
-        return original(self, *data)
-
-    monkeypatch.setattr(ensemble.GradientBoostingClassifier, "fit", fit)
-    draw = np.random.default_rng(0)
-    features = draw.normal(3, 2, (400, 3))
-    marks = features[:, 0] + draw.normal(size=400) > 4
-    trees = train_trees([Example("a", features, [], marks)], ["x", "y", "z"], Recipe(n_seeds=2))
-    scaled = trees.scaled(features)
-    expected = np.mean([model.decision_function(scaled) for model in fitted], axis=0)
-    found = trees.probabilities(scaled, [])
-    assert np.log(found / (1 - found)) == pytest.approx(expected, abs=1e-4)
-    assert np.mean((found > 0.5) == marks) > 0.8

@@ -7,11 +7,9 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
-from gsum_assets.evidence.explain import explained, reasons
-from gsum_assets.evidence.network import Network
-from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.network import Network, load_network
+from gsum_assets.evidence.rank import EvidenceRanking, explained, rank, reasons
 from gsum_assets.evidence.sentence_index import SentenceIndex
-from gsum_assets.evidence.weights import load_network
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
@@ -42,7 +40,7 @@ def ranked(
     prose: Network | None = None,
     speaker: str = "Ann",
     explains: bool = True,
-) -> Evidence:
+) -> EvidenceRanking:
     parts = list(tables(TEXTS, VECTORS))
     parts.append(spoken(parts[1]["chunk_id"].to_pylist(), speaker))
     if shuffled:
@@ -58,7 +56,9 @@ def ranked(
     )
 
 
-def ranked_in(parts: Sequence[pa.Table], index: SentenceIndex, questions: Questions) -> Evidence:
+def ranked_in(
+    parts: Sequence[pa.Table], index: SentenceIndex, questions: Questions
+) -> EvidenceRanking:
     """The passages of documents, chunks and embeddings."""
     collection = Collection.from_tables(*parts)
     return rank(collection, index, questions, questions.texts, GRAPH, Words(), 200)
@@ -125,7 +125,11 @@ def test_question_over_documents_reads_as_many_passages_as_baselines() -> None:
         {"query_id": ["q0"] * 4, "rank": range(1, 5), "chunk_id": ids}
         | {"probability": [0.9, 0.01, 0.01, 0.01]}
     )
-    found = Evidence(TABLES["rankings"].empty(), probabilities)
+    ranked = probabilities.select(["query_id", "rank"]).to_pydict()
+    ranked |= {"level": ["node"] * 4, "item_id": ids, "latency_s": [0.0] * 4}
+    ranked["score"] = probabilities["probability"].to_pylist()
+    rankings = pa.Table.from_pydict(ranked, TABLES["rankings"].schema)
+    found = EvidenceRanking(rankings, probabilities)
     budget = BUDGET._replace(k=3)
     over_all = adaptive_contexts(asked("Who broke the pump?"), found, Lazy.of(chunks), budget)
     assert over_all["node_id"].to_pylist() == ids[:3]
@@ -203,7 +207,7 @@ def test_an_unknown_passage_is_named() -> None:
     found = ranked(["Who?"], ["mill"])
     queries = asked("Who?")
     chunks = tables({"ferry": TEXTS["ferry"]}, VECTORS[:9])[1]
-    with pytest.raises(ValueError, match=r"5 ranked chunks are not in the corpus .*'mill-0000"):
+    with pytest.raises(ValueError, match=r"ranked chunks are not in the corpus .*'mill-0000"):
         adaptive_contexts(queries, found, Lazy.of(chunks), BUDGET)
 
 
@@ -259,17 +263,6 @@ def test_only_reasons_differ_where_nothing_is_explained() -> None:
     shown = ["chunk_id", "rank", "probability"]
     assert bare.probabilities.select(shown).equals(whole.probabilities.select(shown))
     assert not any(bare.probabilities["reasons"].to_pylist())
-
-
-def test_reasons_of_some_passages_are_those_among_all() -> None:
-    rng = np.random.default_rng(0)
-    scaled = rng.standard_normal((40, len(GRAPH.names))).astype(np.float32)
-    senders = [rng.integers(-1, 40, (40, width)) for width in (1, 1, 1, 1, 5)]
-    found = GRAPH.probabilities(scaled, senders)
-    chosen = np.array([7, 3, 30])
-    of_all = reasons(GRAPH, scaled, senders, found, np.arange(40))
-    assert reasons(GRAPH, scaled, senders, found, chosen) == [of_all[i] for i in chosen]
-    assert any(of_all)
 
 
 def test_the_explanation_names_every_passage_read() -> None:

@@ -114,10 +114,7 @@ SMALL = {
         GAE,
         may_fail=frozenset({"gae/clusterings:not_degenerate"}),  # the texts are much alike
     ),
-    "evidence": Small(
-        ["evidence", "evidence-no-graph", "evidence-gnn", "evidence-gbm", "evidence-fixed-k"],
-        EVIDENCE,
-    ),
+    "evidence": Small(["evidence", "evidence-no-graph", "evidence-fixed-k"], EVIDENCE),
     "linear_rag": Small(["linear-rag"], GRAPHRAG, 48, tale),
     "hippo_rag": Small(["hippo-rag"], GRAPHRAG, 48, tale),
     "raptor": Small(["raptor"], RAPTOR, 48, tale),

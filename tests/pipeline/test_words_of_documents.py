@@ -29,8 +29,6 @@ n_queries = 3
 epochs = 2
 [gae.training]
 epochs = 2
-[evidence.training]
-simulated = false
 [jerr.chunking]
 ablations = [600, 1000, 4000]
 """

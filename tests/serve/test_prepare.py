@@ -9,8 +9,7 @@ from gsum_assets.answering.ask import ask
 from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.evidence import sentence_index as index_module
-from gsum_assets.evidence.sentence_index import sentence_index
-from gsum_assets.evidence.sentences import sentence_rows
+from gsum_assets.evidence.sentence_index import sentence_index, sentence_rows
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request
