@@ -16,7 +16,7 @@ from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, PromptFolder, overrides
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_resources.endpoint.stream import OnWords
+from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.store.kept import Kept

@@ -1,8 +1,8 @@
 """Schemas of the language model's replies: extraction and reports.
 
-Errors of form are corrected, and invalid items dropped from lists, when a reply is parsed
-(`gsum_resources/llm/replies/`). A worse reply is requested again with the reason; a reply that is
-still invalid is salvaged item by item, and requested again by the next run.
+Invalid items are dropped from lists when a reply is parsed (`gsum_resources/llm/replies.py`). A
+worse reply is requested again with the reason; a reply that is still invalid is salvaged item by
+item, and requested again by the next run.
 """
 
 from functools import cache

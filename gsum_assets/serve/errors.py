@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from gsum_resources.endpoint.stream import OnWords
+from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.protocols.models import ModelUnavailableError
 
 _LOG = logging.getLogger(__name__)

@@ -3,22 +3,23 @@
 import asyncio
 import json
 import queue
+import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_exception,
-    retry_if_exception_type,
     stop_after_attempt,
     wait_random_exponential,
 )
 
-from gsum_resources.endpoint.background import BackgroundLoop
-from gsum_resources.endpoint.connection import Connection
+from gsum_resources.endpoint.connection import Connection, OnWords
 from gsum_resources.endpoint.failures import (
     EndpointError,
     RefusedError,
@@ -26,12 +27,10 @@ from gsum_resources.endpoint.failures import (
     TransientError,
     away,
     error_of,
-    out_of_reach,
     unavailable,
 )
 from gsum_resources.endpoint.outages import Outage, Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
-from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
@@ -45,7 +44,7 @@ _CHECK_TIMEOUT_S = 30.0
 _CHECK_ATTEMPTS = 3
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 _CONSUMED_S = 0.01  # between two checks of the values that wait to be consumed
-_AWAY_AFTER = 3  # consecutive requests without a connection
+_AWAY_AFTER = 3  # consecutive requests, at least
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,6 @@ class Endpoint:
     ) -> None:
         self.settings = settings
         self._connection = Connection(settings)
-        self._background = BackgroundLoop(f"endpoint-{settings.table}")
         # limits apply per account at a server
         account = hash_texts([settings.table, settings.base_url, settings.api_key_env], 8)
         state = (lambda: state_of(store)) if store else None
@@ -92,10 +90,28 @@ class Endpoint:
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # consecutive requests
-        self._patient = True  # False after a request without any connection
         self._answered = False  # whether any request was ever answered
-        self._on_trial = False  # during an outage: the first failure is final
-        self._unreached: ModelUnavailableError | None = None  # noted; no request answered since
+        self._outage: Outage | None = None  # while there is one, a request has a single attempt
+
+    @cached_property  # thread-safe in the pinned Python version
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the background thread, which starts with the first request."""
+        loop = asyncio.new_event_loop()
+        name = f"endpoint-{self.settings.table}"
+        threading.Thread(target=loop.run_forever, name=name, daemon=True).start()
+        return loop
+
+    def _start(self, work: Coroutine[Any, Any, Value]) -> "Future[Value]":
+        """Start work in the background thread; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Return the result of work; an interrupt of the caller cancels it."""
+        future = self._start(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
 
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
@@ -112,11 +128,9 @@ class Endpoint:
         """
         self._connection.prepare()
         outage = self._outages.current()
-        self._background.run(self._check(1 if outage else _CHECK_ATTEMPTS))
-        if outage and outage.reached:
+        self._run(self._check(1 if outage else _CHECK_ATTEMPTS))
+        if outage:
             self._outages.allow_probe()
-        elif outage:
-            self._outages.end()
 
     def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
         """Return the server's parsed answers, each requested once; None for a failure.
@@ -127,7 +141,7 @@ class Endpoint:
         bodies : JSON bodies to post; None sends a GET request.
         """
         self._connection.prepare()
-        return self._background.run(self._fetch(path, bodies))
+        return self._run(self._fetch(path, bodies))
 
     def map(
         self,
@@ -145,18 +159,20 @@ class Endpoint:
         Raises
         ------
         ModelUnavailableError
-            At once, if the server is away, unless this process is the one to try again. At the
-            end, if the last requests could not connect.
+            If the server is away; at once if this is known, unless this process is the one to try
+            again.
         Exception
             The first that `work` or `on_value` raises; requests in flight are cancelled.
         """
         if not items:
             return []
         self._connection.prepare()
-        self._heed_outage()
+        self._outage = self._outages.current()
+        if self._outage and not self._outages.may_probe():
+            raise self._known_away(self._outage)
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
-        future = self._background.start(self._work_off(work, items, ready))
+        future = self._start(self._work_off(work, items, ready))
         future.add_done_callback(lambda _: ready.put(None))
         try:
             while item := ready.get():
@@ -167,8 +183,6 @@ class Endpoint:
         finally:
             future.cancel()  # no effect if it is done
         future.result()
-        if self._unreached:
-            raise self._unreached
         return [values[index] for index in range(len(items))]
 
     async def post(
@@ -177,7 +191,7 @@ class Endpoint:
         body: dict[str, Any],
         tokens_out: int,
         read: Callable[[Any], Value],
-        is_final: Callable[[EndpointError, int], bool] = lambda failure, attempts: False,
+        is_final: Callable[[int, str], bool] = lambda status, message: False,
         on_words: OnWords | None = None,
     ) -> Answer[Value]:
         """Send one request within the limits, with retries.
@@ -189,7 +203,7 @@ class Endpoint:
         tokens_out : maximum number of tokens of the reply.
         read : extracts the value from the parsed JSON reply; LookupError, TypeError, AttributeError
             or ValueError mean that the attempt has failed.
-        is_final : whether to leave a failure, after so many attempts, to the caller instead of
+        is_final : whether to leave a failure, by its status and message, to the caller instead of
             trying again. Such a failure does not count as one of the server.
         on_words : called with the pieces of a chat completion whose body requests a stream.
 
@@ -200,57 +214,71 @@ class Endpoint:
         ModelUnavailableError
             If no request will succeed: key or model are refused, or the server is away.
         """
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        is_patient = self._patient and not self._on_trial
-        last = stop_after_attempt(self.settings.max_retries + 1 if is_patient else 1)
+
+        def is_repeated(error: BaseException) -> bool:
+            is_transient = isinstance(error, TransientError)
+            return is_transient and not is_final(error.status, str(error))
+
         retrying = AsyncRetrying(
-            stop=lambda state: last(state) or is_final(_failure_in(state), state.attempt_number),
+            stop=stop_after_attempt(1 if self._outage else self.settings.max_retries + 1),
             wait=self._pause,
-            retry=retry_if_exception_type(TransientError),
+            retry=retry_if_exception(is_repeated),
             reraise=True,
         )
-        encoded = content.encode("utf-8", "replace")
         try:
-            answer = await retrying(self._attempt, path, encoded, tokens_out, read, on_words)
+            answer = await retrying(self._attempt, path, _encoded(body), tokens_out, read, on_words)
         except EndpointError as error:
             failure = error
         else:
             self._note_answer()
-            self._given_up, self._patient = 0, True
             retries = retrying.statistics["attempt_number"] - 1
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
         attempts = retrying.statistics["attempt_number"]
-        if isinstance(failure, TransientError) and is_final(failure, attempts):
-            raise _given_up(self.settings, failure, attempts)
-        raise self._final(failure, attempts)
+        if unavailable_error := unavailable(failure, self.settings, self._answered):
+            raise unavailable_error
+        if not is_repeated(failure):
+            self._note_answer()
+        elif unavailable_error := self._away_after(failure):
+            raise unavailable_error
+        tried = f", tried {attempts} times" if attempts > 1 else ""
+        message = f"no usable answer from {self.settings.base_url}: {failure}{tried}"
+        raise EndpointError(message, failure.status, attempts - 1, failure.is_filtered)
 
     def close(self) -> None:
         """Close the connections and stop the thread; the endpoint cannot be used afterwards."""
-        self._background.run(self._connection.close())
-        self._background.stop()
+        self._run(self._connection.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def _heed_outage(self) -> None:
-        """Raise the error of an outage, unless this process is the one to try again."""
-        outage = self._outages.current()
-        self._on_trial = outage is not None
-        if outage and not self._outages.may_probe():
-            raise self._error_of(outage)
-
-    def _error_of(self, outage: Outage) -> ModelUnavailableError:
+    def _known_away(self, outage: Outage) -> ModelUnavailableError:
         error = error_of(self.settings, outage.reason)
         error.away_s = max(0.0, time.time() - outage.since)
         return error
 
     def _note_answer(self) -> None:
         """Note that the server has answered a request, which ends an outage."""
-        self._answered = True
-        if self._on_trial or self._unreached:
-            self._on_trial, self._unreached = False, None
+        self._answered, self._given_up = True, 0
+        if self._outage:
+            self._outage = None
             self._outages.end()
+
+    def _away_after(self, failure: EndpointError) -> ModelUnavailableError | None:
+        """Return the error of an outage if a request that was given up means one, and note it.
+
+        Where a connection was made, the request itself may be at fault, unless several fail.
+        """
+        self._given_up += 1
+        reached = isinstance(failure, TransientError) and failure.reached
+        if reached and self._given_up < max(_AWAY_AFTER, self.settings.max_concurrent):
+            return None
+        error = away(failure, self.settings, self._given_up)
+        self._given_up = 0
+        reason = self._outage.reason if self._outage else str(error)
+        self._outages.note(reason)
+        return self._known_away(self._outage) if self._outage else error
 
     async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
         async def fetch_one(body: dict[str, Any] | None) -> Any:
-            content = None if body is None else json.dumps(body).encode()
+            content = None if body is None else _encoded(body)
             async with self._slots:
                 await self._limiter.admit(0)
                 try:
@@ -301,11 +329,10 @@ class Endpoint:
         content: bytes,
         tokens_out: int,
         read: Callable[[Any], Value],
-        on_words: OnWords | None = None,
+        on_words: OnWords | None,
     ) -> Answer[Value]:
         async with self._slots:
-            reserved = self._estimate.tokens(len(content)) + tokens_out
-            admitted = await self._limiter.admit(reserved)
+            admitted = await self._limiter.admit(self._estimate.tokens(len(content)) + tokens_out)
             try:
                 text = await self._connection.send(path, content, self.settings.timeout_s, on_words)
             except EndpointError as failure:
@@ -338,28 +365,6 @@ class Endpoint:
         requested = failure.retry_after_s if isinstance(failure, TransientError) else None
         return max(requested or 0.0, self._backoff(state))
 
-    def _final(self, failure: EndpointError, attempts: int) -> Exception:
-        """Return the exception for a request that is given up after so many attempts."""
-        if unavailable_error := unavailable(failure, self.settings, self._answered):
-            return unavailable_error
-        if not isinstance(failure, TransientError):
-            self._note_answer()
-            return _given_up(self.settings, failure, attempts)
-        self._given_up += 1
-        self._patient = failure.reached
-        # the request itself may be at fault, unless no connection could be made
-        enough = max(_AWAY_AFTER, self.settings.max_concurrent if failure.reached else 0)
-        if self._given_up >= enough or (self._on_trial and not failure.reached):
-            given_up, self._given_up = self._given_up, 0
-            error = away(failure, self.settings, given_up)
-            outage = self._outages.current() if self._on_trial else None
-            self._outages.note(outage.reason if outage else str(error), failure.reached)
-            return self._error_of(outage) if outage else error
-        if not failure.reached:  # other processes need not find this out, one after the other
-            self._unreached = away(failure, self.settings, self._given_up)
-            self._outages.note(str(self._unreached), reached=False)
-        return _given_up(self.settings, failure, attempts)
-
     async def _check(self, n_attempts: int) -> None:
         retrying = AsyncRetrying(
             stop=stop_after_attempt(n_attempts),
@@ -379,29 +384,17 @@ class Endpoint:
             failure = error
         else:
             return
-        if isinstance(failure, RefusedError):
-            # a key may be valid for inference but not for lists
-            unavailable_error = (
-                None if "scope" in str(failure) else unavailable(failure, self.settings)
-            )
-        else:
-            unavailable_error = None if failure.status else out_of_reach(failure, self.settings)
-            if unavailable_error:
-                self._outages.note(str(unavailable_error), reached=False)
+        # a key may be valid for inference but not for lists
+        is_refused = isinstance(failure, RefusedError) and "scope" not in str(failure)
+        unavailable_error = unavailable(failure, self.settings) if is_refused else None
+        if not failure.status:
+            unavailable_error = away(failure, self.settings, 1)
+            self._outages.note(str(unavailable_error))
         if unavailable_error:
             raise unavailable_error
 
 
-def _failure_in(state: RetryCallState) -> EndpointError:
-    """Return the failure of the latest attempt; only these errors are retried."""
-    failure = state.outcome.exception() if state.outcome else None
-    assert isinstance(failure, EndpointError)
-    return failure
-
-
-def _given_up(settings: Settings, failure: EndpointError, attempts: int) -> EndpointError:
-    """Return the error of a request that failed after so many attempts."""
-    tried = f", tried {attempts} times" if attempts > 1 else ""
-    message = f"no usable answer from {settings.base_url}: {failure}{tried}"
-    details = {"body": failure.body, "is_filtered": failure.is_filtered}
-    return EndpointError(message, failure.status, attempts - 1, **details)
+def _encoded(body: dict[str, Any]) -> bytes:
+    """Return a request's body; lone surrogates become question marks."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")

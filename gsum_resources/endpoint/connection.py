@@ -1,17 +1,23 @@
 """`Connection`: sends one request and reports failures without revealing the key."""
 
 import asyncio
+import json
 import logging
+from collections.abc import AsyncIterator, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gsum_resources.endpoint.failures import EndpointError, Settings, TransientError, failure_of
 from gsum_resources.endpoint.key import Key, read_key
-from gsum_resources.endpoint.stream import Assembly, OnWords
 from gsum_resources.settings.schema import SettingsError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+OnWords = Callable[[str | None], None]
+"""Callback with each piece of a reply as it arrives, from the thread of the connection.
+
+None: an attempt begins, and what arrived of an earlier one is void."""
 
 
 class Connection:
@@ -64,54 +70,38 @@ class Connection:
         import httpx2
         import openai
 
-        post: dict[str, Any] = {} if content is None else {"content": content}
-        call = self._client.get if content is None else self._client.post
+        # the client's mandatory Authorization header is left out if there is no key
+        headers: dict[str, Any] = {} if self.key.reveal() else {"Authorization": openai.Omit()}
+        if on_words:
+            headers["X-Stainless-Raw-Response"] = "stream"
+        options: Any = {"cast_to": httpx2.Response, "options": {"headers": headers}}
         try:
             async with asyncio.timeout(seconds):
-                if on_words:
-                    return await self._streamed(path, post, on_words)
-                response = await call(path, cast_to=httpx2.Response, options=self._options, **post)
+                if content is None:
+                    response = await self._client.get(path, **options)
+                else:
+                    response = await self._client.post(path, content=content, **options)
+                return self.key.hide_in_reply(await self._text(response, on_words))
         except openai.APIStatusError as error:
-            body = self.key.hide_in_error(error.response.content.decode("utf-8", "replace"))
-            return failure_of(error.response.status_code, error.response.headers, body)
+            text = self.key.hide_in_error(error.response.content.decode("utf-8", "replace"))
+            return failure_of(error.response.status_code, error.response.headers, text)
         except (TimeoutError, openai.APITimeoutError):
             return TransientError(f"no complete answer within {seconds:g} s")
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             cause = error.__cause__ or error
             message = self.key.hide_in_error(f"{type(cause).__name__}: {cause}".rstrip(": "))
             return TransientError(message, reached=not isinstance(cause, httpx2.ConnectError))
-        return self.key.hide_in_reply(response.content.decode("utf-8", "replace"))
 
-    async def _streamed(self, path: str, post: dict[str, Any], on_words: OnWords) -> str:
-        """Return the body of an answer, of a server that does not stream as it is."""
-        import httpx2
-
-        headers = {**self._options.get("headers", {}), "X-Stainless-Raw-Response": "stream"}
-        response = await self._client.post(
-            path, cast_to=httpx2.Response, options={"headers": headers}, **post
-        )
+    async def _text(self, response: Any, on_words: OnWords | None) -> str:
+        """Return the body of an answer; a stream is put together, if the server sends one."""
         try:
-            if "text/event-stream" not in response.headers.get("content-type", ""):
-                body = await response.aread()
-                return self.key.hide_in_reply(body.decode("utf-8", "replace"))
-            assembly = Assembly(lambda words: on_words(words and self.key.hide_in_reply(words)))
-            try:
-                async for line in response.aiter_lines():
-                    assembly.add(line)
-            except ValueError as error:
-                return f"an event that is no JSON: {error}"  # an unusable body
-            return self.key.hide_in_reply(assembly.body())
+            if on_words and "text/event-stream" in response.headers.get("content-type", ""):
+                return await assembled(
+                    response.aiter_lines(), lambda words: on_words(self.key.hide_in_reply(words))
+                )
+            return (await response.aread()).decode("utf-8", "replace")
         finally:
             await response.aclose()
-
-    @cached_property
-    def _options(self) -> Any:
-        """Request options, without the client's mandatory Authorization header if there is no
-        key.
-        """
-        from openai import Omit
-
-        return {} if self.key.reveal() else {"headers": {"Authorization": Omit()}}
 
     @cached_property
     def _client(self) -> "AsyncOpenAI":
@@ -127,7 +117,7 @@ class Connection:
             return AsyncOpenAI(
                 api_key=self.key.reveal() or "none",
                 base_url=self._settings.base_url,
-                max_retries=0,
+                max_retries=0,  # it gives up on a Retry-After of more than two minutes
                 timeout=None,  # `send` bounds the attempt as a whole
                 http_client=DefaultAsyncHttpxClient(timeout=None, limits=limits),
             )
@@ -135,3 +125,34 @@ class Connection:
             problem = str(error)
         table = self._settings.table
         raise SettingsError(f"base_url in [{table}] of gsum.toml: {problem}; correct it")
+
+
+async def assembled(lines: AsyncIterator[str], on_piece: Callable[[str], None]) -> str:
+    """Return the reply, as if it were not streamed, from the events of a chat completion.
+
+    Without choices if the stream ended before the reply did; no JSON if an event is none.
+    """
+    message: dict[str, str] = {}
+    whole: dict[str, Any] = {}
+    finish = ""
+    async for line in lines:
+        name, _, data = line.partition(":")
+        if name != "data" or data.strip() in ("", "[DONE]"):
+            continue
+        try:
+            event = json.loads(data)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            return f"an event that is no JSON object: {data}"
+        whole |= {k: event[k] for k in ("model", "usage", "error") if event.get(k)}
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or {}
+            for key in ("content", "reasoning_content", "reasoning", "refusal"):
+                if isinstance(piece := delta.get(key), str):
+                    message[key] = message.get(key, "") + piece
+                    if key == "content" and piece:
+                        on_piece(piece)
+            finish = choice.get("finish_reason") or finish
+    choices = [{"index": 0, "message": message, "finish_reason": finish}]
+    return json.dumps(whole | ({"choices": choices} if finish else {}))

@@ -29,7 +29,6 @@ _MAX_SECONDS = 1e9  # upper bound of Retry-After
 _RETRIED = frozenset({408, 409, 429})
 _REFUSED_KEY = frozenset({401, 403})
 _NO_MONEY = "insufficient_quota"  # OpenAI's code of a 429 for which retries are useless
-_MAX_BODY = 8000  # characters of a server's answer that are kept
 _FILTERING = frozenset({400, 403, 422, 451})  # statuses of requests that a content filter rejects
 _FILTERED = re.compile(
     r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management "
@@ -37,13 +36,10 @@ _FILTERED = re.compile(
     r"content|usage polic|safety system|requires moderation|considered high risk",
     re.IGNORECASE,
 )
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(
-    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|[smhd]|(?:sec|min|hour|day)\w*)(?![a-z])"
-)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smh])")
 _STATED_PAUSE = re.compile(
-    r"(?:try again|retry|retry.?delay|wait)\W+(?:(?:in|after|for|about)\W+)*"
-    rf"((?:{_DURATION.pattern}\s*)+)",
+    r"(?:try again|retry) ?(?:in|after|delay)\W+((?:\d+(?:\.\d+)?\s*(?:ms|[smh])[a-z]*\s*)+)",
     re.IGNORECASE,
 )
 _UNKNOWN_MODEL = re.compile(r"model_not_found|\bmodel\b", re.IGNORECASE)
@@ -56,22 +52,15 @@ class EndpointError(RuntimeError):
     ----------
     status : status of the server's answer, 0 if there was none.
     retries : number of attempts after the first.
-    body : the server's answer, without the key.
     is_filtered : whether a content filter rejected the request, and will reject it again.
     """
 
     def __init__(
-        self,
-        message: str,
-        status: int = 0,
-        retries: int = 0,
-        body: str = "",
-        is_filtered: bool = False,
+        self, message: str, status: int = 0, retries: int = 0, is_filtered: bool = False
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retries = retries
-        self.body = body[:_MAX_BODY]
         self.is_filtered = is_filtered
 
 
@@ -90,9 +79,8 @@ class TransientError(EndpointError):
         status: int = 0,
         retry_after_s: float | None = None,
         reached: bool = True,
-        body: str = "",
     ) -> None:
-        super().__init__(message, status, body=body)
+        super().__init__(message, status)
         self.retry_after_s = retry_after_s
         self.reached = reached
 
@@ -106,7 +94,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
     text, code = _message_and_code(body)
     message = f"{status}: {text}" if text else f"{status}"
     if status in _FILTERING and _FILTERED.search(body):
-        return EndpointError(message, status, body=body, is_filtered=True)
+        return EndpointError(message, status, is_filtered=True)
     if status in _REFUSED_KEY or status == 402 or code == _NO_MONEY:
         return RefusedError(message, status)
     if status in _RETRIED or status >= 500:
@@ -114,8 +102,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
         pause = max(pauses, default=None)
         if pause is not None and pause > LONGEST_PAUSE_S:
             return RefusedError(f"{message}, and requires to wait {pause:.0f} s", status)
-        return TransientError(message, status, pause, body=body)
-    return EndpointError(message, status, body=body)
+        return TransientError(message, status, pause)
+    return EndpointError(message, status)
 
 
 def unavailable(
@@ -151,31 +139,20 @@ def unavailable(
 
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
-    """Return the error to raise when a server has stopped answering."""
-    several = f"{n_requests} requests in a row failed, the last"
+    """Return the error to raise when a server does not answer; the reason of an outage."""
+    several = f"{n_requests} requests in a row failed, the last with" if n_requests > 1 else ""
+    what = f"is away: {several} '{failure}'" if several else f"is away ({failure})"
     return error_of(
         settings,
-        f"the server at {settings.base_url} is away: "
-        f"{several if n_requests > 1 else 'a request failed'} with '{failure}'; "
-        f"{_remedy(settings)}, then run again: replies received so far are kept",
-    )
-
-
-def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailableError:
-    """Return the error to raise when a server cannot be reached by the initial check."""
-    return error_of(
-        settings,
-        f"the server at {settings.base_url} cannot be reached ({failure}); {_remedy(settings)}",
+        f"the server at {settings.base_url} {what}; check that it runs and that base_url in "
+        f"[{settings.table}] of gsum.toml is right, then run again: replies received so far are "
+        "kept",
     )
 
 
 def error_of(settings: Settings, message: str) -> ModelUnavailableError:
     """Return the error of the model of a table of settings."""
     return _ERRORS.get(settings.table, ModelUnavailableError)(message)
-
-
-def _remedy(settings: Settings) -> str:
-    return f"check that it runs and that base_url in [{settings.table}] of gsum.toml is right"
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -204,10 +181,7 @@ def stated_pause(body: str) -> float | None:
     stated = _STATED_PAUSE.search(body)
     if not stated:
         return None
-    seconds = sum(
-        float(n) * _UNITS["ms" if unit.lower().startswith(("ms", "milli")) else unit[0].lower()]
-        for n, unit in _DURATION.findall(stated[1].lower())
-    )
+    seconds = sum(float(n) * _UNITS[unit] for n, unit in _DURATION.findall(stated[1].lower()))
     return min(seconds, _MAX_SECONDS)
 
 

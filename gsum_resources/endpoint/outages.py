@@ -7,7 +7,7 @@ one of them may try again every `PROBE_EVERY_S`; an answer ends the outage.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -19,20 +19,11 @@ PROBE_EVERY_S = 30.0
 _LONG_AGO = -1e9  # before any time by `State.now`
 
 
-@dataclass(frozen=True)
-class Outage:
-    """A server that was given up.
-
-    Attributes
-    ----------
-    since : Unix time.
-    reason : sentence of the error, with the remedy.
-    reached : whether connections were made, so that only an answer to a request ends it.
-    """
+class Outage(NamedTuple):
+    """A server that was given up: since when, Unix time, and the sentence with the remedy."""
 
     since: float
     reason: str
-    reached: bool
 
 
 class Outages:
@@ -53,12 +44,12 @@ class Outages:
         """Return the outage, or None if the server is not known to be away."""
         if self._state is None:
             return None
-        columns = OUTAGES.c.since, OUTAGES.c.reason, OUTAGES.c.reached
+        query = sa.select(OUTAGES.c.since, OUTAGES.c.reason).where(self._is_account)
         with self._state().reading() as connection:
-            row = connection.execute(sa.select(*columns).where(self._is_account)).first()
+            row = connection.execute(query).first()
         return None if row is None else Outage(*row)
 
-    def note(self, reason: str, reached: bool) -> None:
+    def note(self, reason: str) -> None:
         """Note that the server is away; one that was away before stays so since then."""
         if self._state is None:
             return
@@ -71,7 +62,7 @@ class Outages:
                 "account": self._account,
                 "since": time.time() if since is None else since,
                 "reason": reason,
-                "reached": reached,
+                "reached": True,  # a column of earlier versions
                 "probed": state.now(connection),
             }
             connection.execute(sa.insert(OUTAGES).values(row))

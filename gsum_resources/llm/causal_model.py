@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition
-from gsum_resources.llm.replies.reasoning import delimits_reasoning, opens_reasoning
+from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning
 from gsum_resources.protocols.models import Request
 
 if TYPE_CHECKING:

@@ -11,27 +11,17 @@ DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
 
 _MAX_WORDS = 10  # of a field's description
 _DETAIL = re.compile(r"[.;]\s|\.$|, (?:as|at|in|without|copied|one to)\b")
-_FREE_TEXT = re.compile(r'"<[^<>|]+>"(?!:)')
 
 
 @cache
-def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
+def json_directions(schema: type[BaseModel]) -> str:
     """Return directions for JSON in a prompt: field names, with a few words on each.
 
     A JSON schema has four times as many tokens, and small models copy it instead of filling it.
-
-    Parameters
-    ----------
-    is_enforced : whether the server enforces the schema. Then small models also copy the words for
-        free texts: SmolLM2 did in 14 of 113 replies, and in none of 139 with "…" instead.
     """
     described = schema.model_json_schema()
     form = _form(described, described.get("$defs", {}), "")
-    blanks = "" if is_enforced else "<...> "
-    form = _FREE_TEXT.sub('"…"', form) if is_enforced else form
-    return (
-        f"Reply with JSON of this form alone, {blanks}filled in, lists as long as needed:\n{form}"
-    )
+    return f"Reply with JSON of this form alone, <...> filled in, lists as long as needed:\n{form}"
 
 
 @cache

@@ -95,7 +95,7 @@ class Grammars:
         """
         import llguidance
 
-        bounded = bounded_schema(schema, max_words)
+        bounded = reply_schema(schema, max_words)
         grammar = llguidance.LLMatcher.grammar_from_json_schema(
             bounded,
             overrides={"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
@@ -175,19 +175,22 @@ class GrammarMask:
         return torch.from_numpy(bits[: self._n_logits] > 0)
 
 
-def bounded_schema(
-    schema: type[BaseModel], max_words: int, room: int | None = None
+def reply_schema(
+    schema: type[BaseModel], max_words: int | None = None, room: int | None = None
 ) -> dict[str, Any]:
-    """Return the JSON schema with all fields required, no others, and bounded lengths.
+    """Return the JSON schema with all fields required and no others, as strict modes need it.
 
     A field with a default is required, so that models do not omit it.
 
     Parameters
     ----------
+    max_words : requested words, which bound the lengths of lists and strings; None: no bounds.
     room : maximum number of tokens of the reply. A server's grammar does not close a reply, so that
         bounds must limit its length: first lists get fewer items, then strings fewer characters.
     """
     described = schema.model_json_schema()
+    if max_words is None:
+        return _closed(described, None)
     chars, items = max(_LEAST_CHARS, _CHARS_PER_WORD * max_words), _MOST_ITEMS
     if room is not None:
         fitting = 0
@@ -198,30 +201,40 @@ def bounded_schema(
             if (fitting := int(left / n_strings / _FILLED)) >= _LEAST_CHARS:
                 break
         chars = min(chars, max(fitting, _LEAST_CHARS // 2))
-    return _bounded(described, chars, items)
+    return _closed(described, (chars, items))
 
 
-def _bounded(subschema: dict[str, Any], chars: int, items: int) -> dict[str, Any]:
-    bounded = {name: value for name, value in subschema.items() if name != "default"}
+def _closed(subschema: dict[str, Any], bounds: tuple[int, int] | None) -> dict[str, Any]:
+    """Return a closed schema.
+
+    Parameters
+    ----------
+    bounds : maximum number of characters of a string, and of items of a list; None: none.
+    """
+    if "$ref" in subschema:
+        return {"$ref": subschema["$ref"]}  # OpenAI's strict mode allows no other keys
+    closed = {name: value for name, value in subschema.items() if name != "default"}
     for name in subschema.keys() & {"$defs", "properties"}:
-        bounded[name] = {
-            key: _bounded(value, chars, items) for key, value in subschema[name].items()
-        }
+        closed[name] = {key: _closed(value, bounds) for key, value in subschema[name].items()}
     if "anyOf" in subschema:
-        bounded["anyOf"] = [_bounded(value, chars, items) for value in subschema["anyOf"]]
+        closed["anyOf"] = [_closed(value, bounds) for value in subschema["anyOf"]]
     kind = subschema.get("type")
     if kind == "array":
-        bounded["items"] = _bounded(subschema.get("items", {}), chars, items)
-        most = max(items, subschema.get("minItems", 0))
-        bounded["maxItems"] = min(subschema.get("maxItems", most), most)
+        closed["items"] = _closed(subschema.get("items", {}), bounds)
     elif kind == "object" and "properties" in subschema:
-        bounded |= {"additionalProperties": False, "required": list(subschema["properties"])}
+        closed |= {"additionalProperties": False, "required": list(subschema["properties"])}
+    if bounds is None:
+        return closed
+    chars, items = bounds
+    if kind == "array":
+        most = max(items, subschema.get("minItems", 0))
+        closed["maxItems"] = min(subschema.get("maxItems", most), most)
     elif kind == "string" and not subschema.keys() & {"enum", "const", "pattern", "format"}:
-        bounded["maxLength"] = min(subschema.get("maxLength", chars), chars)
+        closed["maxLength"] = min(subschema.get("maxLength", chars), chars)
     elif kind == "integer" and not subschema.keys() & {"enum", "const"}:
-        bounded.setdefault("minimum", -_LARGEST_INTEGER)
-        bounded.setdefault("maximum", _LARGEST_INTEGER)
-    return bounded
+        closed.setdefault("minimum", -_LARGEST_INTEGER)
+        closed.setdefault("maximum", _LARGEST_INTEGER)
+    return closed
 
 
 def _skeleton(subschema: dict[str, Any], root: dict[str, Any], items: int = 1) -> Any:

@@ -1,10 +1,9 @@
 """Token counts of a language model, and the remaining room in its context.
 
-Tokens are counted by the model's own tokenizer if `tokenizer` names one: a file, or its server.
-Otherwise a conservative bound is used: one token per byte of UTF-8, which no tokenizer with byte
-fallback exceeds, except for common English words in lower case, which count as one token and one
-more per three letters. The rarest of these have as many in SmolLM2; English text has half of the
-bound.
+Tokens are counted by the model's own tokenizer if `tokenizer` names its file. Otherwise a
+conservative bound is used: one token per byte of UTF-8, which no tokenizer with byte fallback
+exceeds, except for common English words in lower case, which count as one token and one more per
+three letters. The rarest of these have as many in SmolLM2; English text has half of the bound.
 """
 
 import json
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsum_resources.llm.directions import json_directions
-from gsum_resources.protocols.models import ModelUnavailableError, Request
+from gsum_resources.protocols.models import Request
 from gsum_resources.settings.schema import LlmSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 CountTokens = Callable[[Sequence[str]], list[int]]
 """Returns the number of tokens of each text."""
 
-SERVER = "server"
+_BYTES_PER_TOKEN = 4  # of a text whose cost is estimated
 _TEMPLATE_TOKENS = 64  # roles, turns and the system prompt that a chat template may add
 _JSON_TOKENS = 256  # for names, quotes and brackets, in addition to the words of a structured reply
 _WORD = re.compile(r" ?(?<!\w)([A-Za-z][a-z]*)(?!\w)")
@@ -69,23 +68,21 @@ class Window:
         """Return why a request does not fit, with the remedy; "" if it fits."""
         if self.context is None:
             return ""
-        most = self.context - _TEMPLATE_TOKENS - self.reply_tokens(request)
+        reply = self.reply_tokens(request)
+        most = self.context - _TEMPLATE_TOKENS - reply
         texts = _message_texts(request, request.passages)
         if sum(len(text.encode("utf-8", "replace")) for text in texts) <= most:
             return ""
-        needed = sum(self.count(texts))
-        return "" if needed <= most else self.excess_of(needed, request)
-
-    def excess_of(self, n_tokens: int, request: Request) -> str:
-        """Return that a prompt of so many tokens does not fit, with the remedy."""
+        if (needed := sum(self.count(texts))) <= most:
+            return ""
         return (
-            f"its prompt of {n_tokens:,} tokens and a reply of {self.reply_tokens(request):,} "
-            f"exceed the model's context of {self.context or 0:,}; set prompt_tokens or [chunking] "
-            "max_tokens lower in corpus.toml, or take a model with a longer context"
+            f"its prompt of {needed:,} tokens and a reply of {reply:,} exceed the model's context "
+            f"of {self.context:,}; set prompt_tokens or [chunking] max_tokens lower in "
+            "corpus.toml, or take a model with a longer context"
         )
 
-    def reply_room(self, request: Request, texts: Sequence[str], wanted: int) -> int:
-        """Return the tokens left for the reply to a request that fits, at most `wanted`.
+    def reply_room(self, texts: Sequence[str], wanted: int) -> int:
+        """Return the tokens left for a reply to these texts, at most `wanted`.
 
         Parameters
         ----------
@@ -96,11 +93,7 @@ class Window:
         available = self.context - _TEMPLATE_TOKENS
         if sum(len(text.encode("utf-8", "replace")) for text in texts) + wanted <= available:
             return wanted
-        if not isinstance(self.count, ServerTokenizer):
-            return min(wanted, available - sum(self.count(texts)))
-        # a server cannot be called during a request, but has counted the first two texts
-        reserved = self.reply_tokens(request) - sum(most_tokens(texts[2:]))
-        return min(wanted, max(reserved, available - sum(most_tokens(texts))))
+        return min(wanted, available - sum(self.count(texts)))
 
 
 def _message_texts(request: Request, passages: Sequence[str]) -> list[str]:
@@ -124,19 +117,16 @@ def window_of(
         context = served_context(endpoint(), settings.model)
     if context is None and folder is not None:
         context = _folder_context(folder)
-    if settings.tokenizer == SERVER:
-        if not served:
-            raise SettingsError(
-                f"tokenizer in [{settings.table}] of gsum.toml is 'server', but backend "
-                f"'{settings.backend}' has none; give the path of a tokenizer.json, or remove it"
-            )
-        count = ServerTokenizer(endpoint(), settings) if endpoint else most_tokens
-        return Window(settings.model, count, context)
     if settings.tokenizer:
         return Window(settings.model, tokenizer_at(settings.tokenizer, settings.table), context)
     if folder is not None and (folder / "tokenizer.json").is_file():
         return Window(settings.model, tokenizer_at(str(folder), settings.table), context)
     return Window(settings.model, most_tokens, context)
+
+
+def estimated_tokens(text: str) -> int:
+    """Return the estimated number of tokens of a text: four bytes each."""
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
 def most_tokens(texts: Sequence[str]) -> list[int]:
@@ -191,52 +181,6 @@ def tokenizer_at(path: str, table: str) -> CountTokens:
         return [len(encoding) for encoding in encoded]
 
     return count
-
-
-class ServerTokenizer:
-    """Counts tokens by the server of a model: vLLM, llama.cpp, or its Python binding."""
-
-    def __init__(self, endpoint: "Endpoint", settings: LlmSettings) -> None:
-        self._endpoint = endpoint
-        self._settings = settings
-        self._path = ""  # path that the server supports, once it is known
-
-    def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text.
-
-        Raises
-        ------
-        ModelUnavailableError
-            If the server does not count tokens.
-        """
-        if not texts:
-            return []
-        root, model = _root(self._endpoint), self._settings.model
-        for path in [self._path] if self._path else ["/tokenize", "/extras/tokenize/count"]:
-            bodies = [
-                {"model": model, "prompt": text, "content": text, "input": text}
-                | {"add_special_tokens": False}
-                for text in texts
-            ]
-            counts = [_counted(answer) for answer in self._endpoint.fetch(root + path, bodies)]
-            if None not in counts:
-                self._path = path
-                return [count for count in counts if count is not None]
-        raise ModelUnavailableError(
-            f"the server at {self._settings.base_url} counts no tokens at /tokenize or "
-            f"/extras/tokenize/count; check that it runs, or set tokenizer in "
-            f"[{self._settings.table}] of gsum.toml to the path of a tokenizer.json"
-        )
-
-
-def _counted(answer: Any) -> int | None:
-    """Return the number of tokens in an answer: a count, or llama.cpp's list of tokens."""
-    if not isinstance(answer, dict):
-        return None
-    if isinstance(count := answer.get("count"), int):
-        return count
-    tokens = answer.get("tokens")
-    return len(tokens) if isinstance(tokens, list) else None
 
 
 def served_context(endpoint: "Endpoint", model: str) -> int | None:

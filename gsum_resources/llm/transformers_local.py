@@ -22,9 +22,8 @@ from gsum_resources.embedding.processor import physical_cores, single_threaded_p
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
-from gsum_resources.llm.replies import Read, StructureError, correction, read
-from gsum_resources.llm.replies.json_text import plain_text
-from gsum_resources.llm.replies.reasoning import without_reasoning
+from gsum_resources.llm.reasoning import without_reasoning
+from gsum_resources.llm.replies import Read, StructureError, correction, plain_text, read
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings
@@ -187,7 +186,7 @@ class TransformersModel:
         while True:
             turn = self._loaded.generate(messages, request)
             prompt = f"{request.instructions}\n{request.render()}"
-            answer = without_reasoning(turn.text, prompt).strip()
+            answer = without_reasoning(turn.text, prompt, request.schema is not None).strip()
             generated.append(replace(turn, text=answer, has_reasoning=answer != turn.text.strip()))
             try:
                 return _usable(generated[-1], request)
@@ -208,5 +207,7 @@ def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel
         raise StructureError("the reply is empty")
     if not request.schema:
         return plain_text(text), None
-    parsed = read(text, request.schema, generated.truncated)
+    if generated.truncated:
+        raise StructureError("it was cut off before its end")
+    parsed = read(text, request.schema)
     return json.dumps(parsed.value.model_dump(mode="json"), ensure_ascii=False), parsed

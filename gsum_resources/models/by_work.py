@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.endpoint.budget import Amount, Budget, Reserve, Spending, free_of_charge
-from gsum_resources.endpoint.stream import OnWords
+from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable, engine_of
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress, ReserveRequests
@@ -38,10 +38,6 @@ WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a languag
 _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 MODEL_NAMES = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
-
-
-CONTEXT = "context"
-"""Name of the fact of the length that a server has stated."""
 
 
 class ModelError(ValueError):
@@ -238,30 +234,16 @@ class Models:
         declared = getattr(model, "window", None)
         if declared:
             return declared
-        window = window_of(settings, lambda: self._endpoint(settings), local)
-        return self._as_learnt(settings, window)
-
-    def _as_learnt(self, settings: LlmSettings, window: Window) -> Window:
-        """Return the window of the length that a server has stated; a setting takes precedence."""
-        stated = int(self._facts(settings).get(CONTEXT) or 0)
-        if settings.context_tokens or not stated:
-            return window
-        return replace(window, context=min(stated, window.context or stated))
-
-    def _learn_context(self, name: str, context: int) -> None:
-        """Store the context length that a model's server states when it rejects a request."""
-        self._facts(self.settings_of(name)).put(CONTEXT, str(context))
-        if window := self._windows.get(self._named(name)):
-            self._windows[self._named(name)] = replace(window, context=context)
+        return window_of(settings, lambda: self._endpoint(settings), local)
 
     def _new_language_model(self, name: str) -> LanguageModel:
         settings = self.settings_of(name)
         if settings.backend == "openai_compatible":
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
-            window, learn = partial(self.window, name), partial(self._learn_context, name)
-            endpoint, facts = self._endpoint(settings), self._facts(settings)
-            return OpenAICompatibleModel(settings, endpoint, window, learn, facts, self.on_words)
+            window, endpoint = partial(self.window, name), self._endpoint(settings)
+            facts = self._facts(settings)
+            return OpenAICompatibleModel(settings, endpoint, window, facts, self.on_words)
         if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.spread import SpreadModel
             from gsum_resources.llm.transformers_local import TransformersModel

@@ -117,7 +117,7 @@ class LlmSettings(ModelSettings):
     backend: Literal["extractive", "openai_compatible", "transformers_local", "packaged"] = Field(
         default="extractive", description="what serves it; packaged: SmolLM2 of the extra smollm2"
     )
-    structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(
+    structured_output: Literal["auto", "json_schema", "prompt"] = Field(
         default="auto", description="how JSON is requested; auto: the best that the server supports"
     )
     max_repairs: int = Field(
@@ -130,8 +130,8 @@ class LlmSettings(ModelSettings):
     )
     tokenizer: str = Field(
         default="",
-        description="counts tokens: a tokenizer.json or its folder; server: the server's own; "
-        "empty: a local model's own, else a bound that errs on the safe side",
+        description="counts tokens: a tokenizer.json or its folder; empty: a local model's own, "
+        "else a bound that errs on the safe side",
     )
     max_reply_tokens: int = Field(
         default=0, ge=0, description="of a served model, thoughts included; 0: by the wanted words"

@@ -11,6 +11,7 @@ from gsum_resources.endpoint.failures import (
     TransientError,
     failure_of,
     retry_after,
+    stated_pause,
     unavailable,
 )
 from gsum_resources.settings.schema import LlmSettings
@@ -50,6 +51,9 @@ def test_transient_failures_are_retried(status: int) -> None:
     assert isinstance(failure, TransientError)
     assert failure.retry_after_s == 3
     assert unavailable(failure, SETTINGS) is None
+    patient = failure_of(status, {"retry-after": "360"}, body("busy"))  # openai gives up at 120 s
+    assert isinstance(patient, TransientError)
+    assert patient.retry_after_s == 360
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
@@ -66,7 +70,7 @@ def test_rejected_request_affects_only_itself(status: int) -> None:
         (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
         (402, {}, "pay", None, r"refuses further requests \(402: pay\)"),
         (429, {}, "quota", "insufficient_quota", "refuses further requests"),
-        (429, {"retry-after": "86400"}, "quota", None, "requires to wait 86400 s"),
+        (429, {"retry-after": "901"}, "quota", None, "requires to wait 901 s"),
         (404, {}, "gone", "model_not_found", r"has no model 'm' .*model in \[llm\] of gsum.toml"),
         (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
     ],
@@ -106,3 +110,42 @@ def test_server_message_is_shortened(content: str, expected: str) -> None:
 
 def test_refused_key_is_its_own_kind() -> None:
     assert isinstance(failure_of(401, {}, ""), RefusedError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [
+        ("Rate limit reached for model. Please try again in 1m30.002s. Visit us.", 90.002),
+        ("Please try again in 6ms.", 0.006),
+        ("Please retry after 20 seconds.", 20),
+        ('{"@type": "RetryInfo", "retryDelay": "34s"}', 34),
+        ("Please retry in 2 minutes.", 120),
+        ("Please try again later.", None),
+        ("Gave up; retry after 3 attempts", None),
+    ],
+)
+def test_pause_is_read_from_the_words_of_servers(answer: str, seconds: float | None) -> None:
+    assert stated_pause(answer) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_longer_of_the_header_and_the_words_counts() -> None:
+    failure = failure_of(429, {"retry-after": "1"}, body("Please try again in 1m30.5s."))
+    assert isinstance(failure, TransientError)
+    assert failure.retry_after_s == 90.5
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (400, body("The prompt triggered Azure's content management policy.")),
+        (400, body("Rejected.", "content_policy_violation")),
+        (400, body("Content Exists Risk")),
+        (400, body("inappropriate content", "data_inspection_failed")),
+        (403, body("This model requires moderation. Your input was flagged.")),
+    ],
+)
+def test_filtered_request_is_no_fault_of_key_or_form(status: int, content: str) -> None:
+    failure = failure_of(status, {}, content)
+    assert type(failure) is EndpointError
+    assert failure.is_filtered
+    assert not failure_of(429, {}, content).is_filtered

@@ -114,22 +114,14 @@ def replies(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, ...], ...] | None]:
         fence = draw(st.sampled_from(["{}", "```\n{}\n```", "```markdown\n{}\n```", "\n\n{}\n"]))
         return _with_reasoning(draw, fence.format(ANSWER)), None
     content, names = draw(extractions())
-    value: Any = content
-    for wrapper in draw(st.lists(st.sampled_from(["result", "list", "text"]), max_size=2)):
-        if wrapper == "text":
-            value = json.dumps(value)
-        else:
-            value = [value] if wrapper == "list" else {"result": value}
     text = json.dumps(
-        value, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1]))
+        content, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1]))
     )
-    if isinstance(value, dict) and draw(st.booleans()):
-        comma = draw(st.sampled_from([",}", ', "claims_": null}', "}\n"]))
+    if draw(st.booleans()):
+        comma = draw(st.sampled_from([', "claims_": null}', "}\n"]))
         text = text.rstrip().removesuffix("}").rstrip() + comma
     form = st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```", "Here it is:\n{}\nBye."])
-    if not isinstance(value, str):
-        text = draw(form).replace("{}", text)
-    return _with_reasoning(draw, text), names
+    return _with_reasoning(draw, draw(form).replace("{}", text)), names
 
 
 def _with_reasoning(draw: st.DrawFn, text: str) -> str:

@@ -16,11 +16,10 @@ from gsum_resources.llm.grammar import (
     GrammarError,
     Grammars,
     Repetition,
-    bounded_schema,
     repeats_itself,
+    reply_schema,
 )
 from gsum_resources.protocols.results import Entities
-from tests.llm.reply_cases import Names
 from tests.llm.test_transformers_local import END, write_tokenizer
 
 SCHEMAS = (pairwise_verdict(CRITERIA), Rating, Report, Extraction, Keywords, LookUp, Pause)
@@ -89,7 +88,7 @@ def test_schema_bounds_are_kept_and_missing_ones_added():
         few: list[int] = Field(max_length=2)
         many: list[str] = Field(default_factory=list)
 
-    schema = bounded_schema(Bounded, max_words=100)
+    schema = reply_schema(Bounded, max_words=100)
     properties = schema["properties"]
     assert (properties["short"]["maxLength"], properties["long"]["maxLength"]) == (7, 800)
     assert (properties["few"]["maxItems"], properties["many"]["maxItems"]) == (2, 24)
@@ -106,13 +105,13 @@ def test_bounds_allow_the_longest_usual_reply(room: int):
         first: list[Item]
         second: list[Item]
 
-    bounded = bounded_schema(Lists, 300, room)
+    bounded = reply_schema(Lists, 300, room)
     most = bounded["properties"]["first"]["maxItems"]
     longest = bounded["$defs"]["Item"]["properties"]["name"]["maxLength"]
     item = Item(name="x" * (longest // 2), description="x" * (longest // 2))  # half full
     reply = Lists(first=[item] * most, second=[item] * most).model_dump_json()
     assert room / 2 < len(reply) / 3 <= room  # three characters a token
-    assert bounded_schema(Lists, 300)["properties"]["first"]["maxItems"] == 24
+    assert reply_schema(Lists, 300)["properties"]["first"]["maxItems"] == 24
 
 
 def test_schema_without_grammar_raises_naming_the_setting(tokenizer):
@@ -192,10 +191,6 @@ def test_directions_name_and_describe_every_field() -> None:
     )
     form = json_directions(Entities).splitlines()[-1]
     assert form.startswith('{"entities": [{"name": "<Name as the text writes it>", "type": ')
-    enforced = json_directions(Entities, is_enforced=True).splitlines()[-1]
-    assert enforced.startswith('{"entities": [{"name": "…", "type": "…"')
-    listed: Any = Names
-    assert json_directions(listed).endswith('["<A list at the top>"]')
 
 
 def test_largest_schema_is_short() -> None:

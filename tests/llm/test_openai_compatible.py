@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.dialect import Dialect, _schema_format
+from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
+from gsum_resources.llm.replies import usable
+from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
@@ -19,9 +22,11 @@ from gsum_resources.protocols.models import (
     Reply,
     Request,
 )
-from gsum_resources.protocols.results import Entities, Score
-from gsum_resources.settings.schema import LlmSettings
+from gsum_resources.protocols.results import Score
+from gsum_resources.settings.schema import LlmSettings, Settings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.clients import client_of, settings_for
+from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -30,10 +35,6 @@ class Note(BaseModel):
     title: str
     lines: list[str]
     weight: int = Field(default=1, ge=1, le=10)
-
-
-class Free(BaseModel):
-    fields: dict[str, str]
 
 
 @pytest.fixture
@@ -95,39 +96,32 @@ def test_tokens_are_estimated_if_the_server_does_not_count(log: Path) -> None:
         assert reply.tokens_in > 5
 
 
-@pytest.mark.parametrize(
-    ("rejected", "settled"),
-    [
-        ((), 0),
-        (("json_schema",), 1),
-        (("json_schema", "json_object"), 2),  # `guided_json` is ignored, the prompt has the form
-    ],
-)
+@pytest.mark.parametrize("rejected", [(), ("json_schema",)])
 def test_structure_is_requested_as_the_server_supports(
-    log: Path, rejected: tuple[str, ...], settled: int
+    log: Path, rejected: tuple[str, ...]
 ) -> None:
+    n_rejected = len(rejected)
     with model_of(log, {"max_concurrent": 1}, reject_formats=rejected) as (model, server):
         replies = completed(model.complete([structured(str(i)) for i in range(5)]))
-        assert all(isinstance(reply.parsed, Note) for reply in replies)
         assert [json.loads(reply.text) for reply in replies] == [
-            reply.parsed.model_dump() for reply in replies if reply.parsed
+            reply.parsed.model_dump() for reply in replies if isinstance(reply.parsed, Note)
         ]
         # found out by the first request, remembered for the others
-        assert statuses(server) == [400] * settled + [200] * 5
+        assert statuses(server) == [400] * n_rejected + [200] * 5
         assert [reply.calls for reply in replies] == [1] * 5
-        assert [reply.retries for reply in replies] == [settled, 0, 0, 0, 0]
+        assert [reply.retries for reply in replies] == [n_rejected, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("form", ["json_object", "prompt"])
-def test_structure_is_requested_as_configured(log: Path, form: str) -> None:
-    settings = {"structured_output": form}
-    with model_of(log, settings, reject_formats=("json_schema",)) as (model, server):
+def test_structure_is_requested_as_configured(log: Path) -> None:
+    script = {"reject_formats": ("json_schema",)}
+    with model_of(log, {"structured_output": "prompt"}, **script) as (model, server):
         completed(model.complete([structured()]))
         assert statuses(server) == [200]
-        assert model.identity.endswith(f"/structured={form}")
-    with model_of(log, settings, reject_formats=("json_object",)) as (model, server):
+        assert model.identity.endswith("/structured=prompt")
+    with model_of(log, {"structured_output": "json_schema"}, **script) as (model, server):
         (reply,) = model.complete([structured()])
-        assert isinstance(reply, CompletionError) == (form == "json_object")
+        assert isinstance(reply, CompletionError)
+        assert "response_format of type 'json_schema' is not supported" in reply.message
 
 
 @pytest.mark.parametrize("rejected", ["seed", "temperature", "max_tokens"])
@@ -198,23 +192,25 @@ def test_truncated_text_is_requested_again_with_more_tokens(log: Path) -> None:
         assert completed(model.complete([long_enough]))[0].calls == 1
 
 
-def test_complete_items_of_a_looping_list_are_kept(log: Path) -> None:
-    circle = '{"title": "Boats", "lines": [' + '"one of the boats", ' * 4000
-
+@pytest.mark.parametrize(
+    ("circle", "lines"),
+    [
+        ('{"title": "Boats", "lines": [' + '"one of the boats", ' * 4000, {"one of the boats"}),
+        ('{"title": "' + "a boat, " * 9000, None),
+    ],
+)
+def test_loop_gets_no_more_tokens_and_its_complete_items_are_usable(
+    log: Path, circle: str, lines: set | None
+) -> None:
     with model_of(log, {}, says=lambda body: circle) as (model, server):
-        (reply,) = completed(model.complete([structured()]))
-        assert len(server.lines()) == reply.calls == 1
-    assert reply.parsed.title == "Boats"
-    assert set(reply.parsed.lines) == {"one of the boats"}
-    assert reply.slips == ("what it repeated, to be cut off",)
-
-
-def test_loop_without_complete_items_gets_no_more_tokens(log: Path) -> None:
-    with model_of(log, {}, says=lambda body: '{"title": "' + "a boat, " * 9000) as (model, server):
         (reply,) = model.complete([structured()])
-        assert len(server.lines()) == 1
+        assert len(server.lines()) == reply.calls == 1
     assert isinstance(reply, CompletionError)
-    assert "cut off" in reply.message
+    assert "it repeats itself, and it was cut off" in reply.message
+    assert reply.repeats
+    assert not reply.is_filtered
+    note, _ = usable(reply, Note)
+    assert (note and set(note.lines)) == lines
 
 
 @pytest.mark.parametrize(
@@ -267,29 +263,68 @@ def test_identity_distinguishes_only_models() -> None:
     assert identity(**unchanged, tokens_per_minute=7, max_retries=1) == identity()
 
 
-def test_schemas_are_strict_if_possible() -> None:
-    chosen = _schema_format("Entities", Entities.model_json_schema())["json_schema"]
-    assert chosen["strict"] is True
-    relationship = chosen["schema"]["$defs"]["Relationship"]
-    assert relationship["additionalProperties"] is False
-    assert set(relationship["required"]) == set(relationship["properties"])
-    assert "default" not in relationship["properties"]["strength"]
-    assert relationship["properties"]["strength"]["maximum"] == 10
-    loose = _schema_format("Free", Free.model_json_schema())["json_schema"]
-    assert loose["strict"] is False
-    assert loose["schema"] == Free.model_json_schema()
+@pytest.mark.parametrize(
+    ("reply", "message", "is_filtered"),
+    [
+        (chat(content=None, refusal="I cannot."), "refused: I cannot.", True),
+        (chat(content="", finish="content_filter"), "filtered by the server", True),
+        (chat(content="Half an", finish="content_filter"), "filtered by the server", True),
+        (chat(content=None, reasoning_content="Noon."), "reasoning parser took the whole", False),
+        (chat(content=None, reasoning="Noon."), "llama.cpp: --reasoning-format none", False),
+        (chat(content=None, reasoning="No", finish="length"), "within its reasoning", False),
+        (chat(content="<think>No", finish="length"), "set reasoning_effort lower", False),
+        (chat(content=None), "it is empty", False),
+        (chat(content='{"score": 7}', finish="error"), "finish_reason", False),
+    ],
+)
+@pytest.mark.parametrize("schema", [None, Score])
+def test_reply_without_an_answer_names_its_cause(
+    reply: Raw, message: str, is_filtered: bool, schema: type[Score] | None
+) -> None:
+    settings = {"max_retries": 1}
+    with raw_server(lambda body: reply) as url, client_of(settings_for(url, **settings)) as model:
+        (found,) = model.complete([free(schema=schema)])
+    assert isinstance(found, CompletionError)
+    assert message in found.message
+    assert found.is_filtered is is_filtered
 
 
-def test_dialect_learns_from_all_rejections() -> None:
-    dialect, n_changes = Dialect(), 0
-    while change := dialect.adapted("no", may_lower_format=True):
-        dialect, n_changes = Dialect(**{**vars(dialect), **change}), n_changes + 1
-    assert (dialect.format, n_changes) == ("prompt", 4)
-    azure = "Invalid schema for response_format 'Note': 'maxItems' is not permitted."
-    assert Dialect().adapted(azure, True) == {"bounds": False}
-    assert Dialect(bounds=False).adapted(azure, True) == {"format": "json_object_schema"}
-    assert Dialect().adapted("the prompt is too long", may_lower_format=False) == {}
-    newer = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-    assert Dialect().adapted(newer, True) == {"room": "max_completion_tokens"}
-    assert "seed" not in Dialect(seed=False).parameters(free(), 10)
-    assert "response_format" not in Dialect("prompt").parameters(structured(schema=Score), 10)
+AZURE = {
+    "error": {
+        "message": "The response was filtered due to the prompt triggering Azure OpenAI's content "
+        "management policy. Please modify your prompt and retry.",
+        "code": "content_filter",
+        "innererror": {"code": "ResponsibleAIPolicyViolation"},
+    }
+}
+
+
+@pytest.mark.parametrize("schema", [None, Score])
+def test_filtered_request_is_sent_once_for_all_runs(
+    log: Path, tmp_path: Path, schema: type[Score] | None
+) -> None:
+    def filters(body: dict) -> tuple[int, dict] | None:
+        return (400, AZURE) if "boat" in str(body["messages"]) else None
+
+    filtered: list[str] = []
+    failed: list[str] = []
+    with scripted_server(log, rejects=filters) as server:
+
+        def send(**settings: Any) -> tuple[Reply, Reply]:
+            chosen = Settings(llm=settings_for(server.base_url, **settings))
+            models = Models(chosen, ParquetStore(str(tmp_path)), TABLES["llm_calls"])
+            ledger = Ledger(models.store, TABLES["llm_calls"], "tales", "a")
+            model = models.language_model(ledger, None, failed.append, on_filtered=filtered.append)
+            bad, good = model.complete([free(schema=schema), free("A mill.", schema=schema)])
+            return bad, good
+
+        for _ in range(2):
+            bad, good = send()
+            assert isinstance(bad, CompletionError)
+            assert "filtered by the server" in bad.message
+            assert isinstance(good, Completion)
+        sent = server.lines("/chat/completions")
+        assert [line["status"] for line in sent] == [400, 200]
+        assert (filtered, failed) == (["d1", "d1"], [])
+        send(filter_version="2")
+        assert [line["status"] for line in server.lines("/chat/completions")][2:] == [400]

@@ -1,189 +1,324 @@
-"""Replies as servers and models send them, read for every backend alike.
-
-The structured ones are the table of cases in `reply_cases.py`.
-"""
+"""Structured replies as models send them: their content, or the error that the model receives."""
 
 import json
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
-from gsum_assets.jerr.schemas import Extraction
-from gsum_resources.llm.replies import StructureError, correction, has_form, read, salvage, usable
-from gsum_resources.llm.replies.coerce import coerced
-from gsum_resources.llm.replies.json_text import plain_text
-from gsum_resources.llm.replies.reasoning import (
-    closes_reasoning,
-    opens_reasoning,
-    without_reasoning,
+from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp
+from gsum_resources.llm.reasoning import closes_reasoning, opens_reasoning, without_reasoning
+from gsum_resources.llm.replies import (
+    StructureError,
+    correction,
+    plain_text,
+    read,
+    salvage,
+    usable,
 )
 from gsum_resources.protocols.models import Completion, CompletionError
-from tests.llm.reply_cases import (
-    ANN,
-    BAD_STATUS,
-    CHUNK,
-    FOUND,
-    JSON,
-    LIN,
-    LISTS,
-    REJECTED,
-    SCHEMA_FIELDS,
-    SELF,
-    SYNTAX,
-    UNKNOWN,
-    WRAPPED,
-    YORK,
-    Case,
-    Note,
-    PartialAnswer,
-    Thing,
-    entity,
-    of,
-    related,
-)
+from gsum_resources.protocols.results import Entities, ReasonedScore, Score, TopicScore
 
 
-@pytest.mark.parametrize("case", [*FOUND, *SYNTAX, *WRAPPED, *SCHEMA_FIELDS, *LISTS])
+class PartialAnswer(BaseModel):
+    answer: str
+    helpfulness: int = Field(ge=0, le=100)
+    reason: str = ""
+
+
+class Note(BaseModel):
+    title: str
+    lines: list[str]
+    weight: float = 1.0
+
+
+class Thing(BaseModel):
+    text: str
+    score: int = Field(default=5, ge=1, le=10)
+    weight: float = 1.0
+    is_good: bool = False
+    kind: Literal["one", "two"] = "two"
+    references: list[int] = Field(default_factory=list)
+    maybe: int | None = None
+    exact: int = Field(default=3, strict=True, ge=1, le=5)
+
+
+CHUNK = extraction_schema(("person", "place"), True, in_full=True)
+NOTE = Note(title="a } b", lines=["x", 'say "hi"', "[", "雪"])
+JSON = NOTE.model_dump_json()
+SCORE = {"score": 7}
+T_X = {"title": "t", "lines": ["x"]}
+
+
+def entity(name: Any, kind: Any = "person") -> dict:
+    return {"name": name, "type": kind, "description": f"all of {name}"[:40]}
+
+
+def related(source: str, target: str, **fields: Any) -> dict:
+    return {"source": source, "target": target, "description": "met"} | fields
+
+
+def finding(n: int, **fields: Any) -> dict:
+    return {"summary": f"s{n}", "explanation": "e", "references": [n]} | fields
+
+
+def of(**lists: Any) -> str:
+    return json.dumps(lists, ensure_ascii=False)
+
+
+LIN, ANN, BO, YORK = entity("Lin"), entity("Ann"), entity("Bo"), entity("York", "place")
+TIE, SELF = related("Lin", "Ann"), related("Lin", "lin")
+TIES = [related("Ann", other) for other in ("Lin", "Bo", "York")]
+CLAIM = {"subject": "Lin", "status": "true", "description": "Lin met Ann."}
+UNKNOWN = CLAIM | {"status": "rumoured"}
+THREE = {"entities": [LIN, ANN, BO]}
+BAD_STATUS = "2 of claims, status: Input should be 'true', 'false' or 'suspected'"
+REPORT = {"title": "t", "summary": "s", "rating": 8}
+BAD_FINDINGS = [{"summary": "a"}, {"summary": "x", "explanation": "y", "references": "none"}]
+FINDINGS = [finding(n) for n in range(3)]
+COPIED = entity("<Name as the text writes it>")
+
+
+class Case(NamedTuple):
+    """A reply, and its content or, as a text, the error; slips by their beginnings."""
+
+    schema: type[BaseModel]
+    text: str
+    content: Any
+    slips: tuple[str, ...] = ()
+
+
+READ = [
+    *[
+        Case(Note, text, NOTE.model_dump())
+        for text in (
+            JSON,
+            f"\n\n  {JSON}\n",
+            f"```json\n{JSON}\n```",
+            f"```\n{JSON}\n```",
+            f"```json\n{JSON}",  # the fence is not closed, the value is
+            f"Certainly! Here it is:\n\n{JSON}\n\nLet me know if it's fine.",
+            f"Certainly!\n```json\n{JSON}\n```\nLet me know if it's fine.",
+        )
+    ],
+    *[
+        Case(Note, text, T_X)
+        for text in (
+            '{"title": "t", "lines": ["x"],}',
+            "{'title': 't', 'lines': ['x']}",
+            '{title: "t", lines: ["x"]}',
+            '{"title": "t" "lines": ["x"]}',
+            '{“title”: “t”, "lines": ["x"]}',
+            'Here: {"title": "t", "lines": ["x",],}.',
+            '{"title": "t", "lines": ["x"], "weight": null, "other": [1]}',
+        )
+    ],
+    Case(
+        Note, r'{"title": "\ud83d\ude00 \ud83d", "lines": []}', {"title": "😀 \ufffd", "lines": []}
+    ),
+    Case(
+        Note,
+        '{"title": "```py\\n{1}\\n```", "lines": []}',
+        {"title": "```py\n{1}\n```", "lines": []},
+    ),
+    Case(Score, '{"score": 7e0}', SCORE),
+    Case(Score, '{"score": "7"}', SCORE),
+    Case(Score, '{"score": 7,}', SCORE),
+    Case(ReasonedScore, '{"score": 7}', {"reason": ""} | SCORE),
+    Case(LookUp, "[2, 1]", {"references": [2, 1]}),
+    Case(
+        Entities, f"{json.dumps(LIN)}\n{json.dumps(ANN)}\n", {"entities": [LIN, ANN]}
+    ),  # JSON Lines
+    Case(
+        Entities, f"```jsonl\n{json.dumps(LIN)}\n{json.dumps(ANN)}\n```", {"entities": [LIN, ANN]}
+    ),
+    Case(CHUNK, json.dumps([LIN, ANN]), {"entities": [LIN, ANN]}),
+    # an invalid item or list does not cost the others
+    Case(
+        CHUNK,
+        of(**THREE, relationships=[TIE], claims=[UNKNOWN, UNKNOWN]),
+        THREE | {"relationships": [TIE]},
+        (BAD_STATUS,),
+    ),
+    Case(
+        CHUNK,
+        of(**THREE, relationships=[SELF], claims=[UNKNOWN]),
+        THREE,
+        ("claims, status", "relationships: an entity is"),
+    ),
+    Case(
+        CHUNK,
+        of(**THREE, relationships=["none"], claims="none"),
+        THREE,
+        ("claims: ", "relationships: "),
+    ),
+    Case(
+        CHUNK,
+        of(**THREE, relationships=[SELF, SELF, *TIES], claims=None),
+        THREE | {"relationships": TIES},
+        ("2 of relationships: an entity is related to itself; name two entities",),
+    ),
+    Case(CHUNK, '{"entities": []}', {"entities": []}),  # nothing was left out
+    Case(
+        Report,
+        of(**REPORT, findings=[*BAD_FINDINGS, *FINDINGS]),
+        REPORT | {"findings": FINDINGS},
+        ("findings, explanation: Field required", "findings, references: Input should be a valid"),
+    ),
+    Case(
+        Report,
+        of(**REPORT, findings=[finding(1, references=[1, "none"]), *FINDINGS]),
+        REPORT | {"findings": FINDINGS},
+        ("findings, references: Input should be a valid integer",),
+    ),
+]
+ASKED_AGAIN = [
+    Case(Note, "", "holds no JSON"),
+    Case(Note, "I cannot do that.", "holds no JSON"),
+    Case(Note, "<html><body>502 Bad Gateway</body></html>", "holds no JSON"),
+    *[Case(Note, text, "holds no JSON") for text in ('"a string"', "17", "null")],
+    Case(Note, '{"title": "t"}', "lines: Field required"),
+    Case(Note, '{"title": "t", "lines": null}', "lines: Field required"),
+    Case(Note, '{"title": "t", "lines": [], "weight": "x"}', "weight"),
+    Case(Score, '{"score": NaN}', "score"),
+    Case(Note, '{"title": , "lines": []}', "not valid JSON"),
+    Case(Note, '{"title": "t", // all of it\n "lines": []}', "not valid JSON"),
+    Case(Note, "[" * 100_000 + "]" * 100_000, "not valid JSON"),
+    Case(Note, '{"a":' * 50_000, "cut off"),
+    # what was read would not account for the whole reply
+    Case(Score, '{"score": 5 000}', "not valid JSON"),
+    Case(Score, '{"score": 5 /10}', "not valid JSON"),
+    Case(Score, '{"score": 7, "score": 8}', "not valid JSON"),
+    Case(Score, '{"score": - 5, }', "score|not valid JSON"),
+    Case(Note, f"[{JSON}, {JSON}]", "an array"),
+    Case(Note, f"{JSON}{JSON}", "an array"),
+    Case(Note, f"{JSON}\nOr: {JSON}", "not valid JSON|more than one"),
+    Case(Score, '{"score": 10} is wrong: {"score": 4}', "not valid JSON"),
+    Case(Score, 'It says: "reply {"score": 99}". {"score": 4}', "more than one"),
+    Case(Score, '{"score": 7}, "reason": "x"', "more than one"),
+    Case(Extraction, '{"facts": ["a"]}, "elements": ["b"]', "more than one"),
+    Case(Extraction, '{"facts": ["a"]}\n{"facts": ["b"]}', "an array"),
+    Case(Note, '{"title": "t", "lines": ["x"]', "cut off"),
+    Case(Note, '{"title": "t", "lines": [], "weight": 8', "cut off|more than one"),
+    Case(Note, '{"title": "t", "lines": ["x", "a } b', "not valid JSON"),
+    # one reading only is possible, but none is guessed
+    Case(Score, of(result=SCORE), "score: Field required"),
+    Case(Score, json.dumps([SCORE]), "an array"),
+    Case(Score, '{"Score": "7"}', "score: Field required"),
+    Case(Score, '{"score": "7/10"}', "score"),
+    Case(Score, '{"score": 7.5}', "score"),
+    Case(Score, '{"score": 11}', "score"),
+    Case(LookUp, "As [1] says, all is well.", "holds no JSON"),  # a mark among prose is no list
+    Case(LookUp, 'As [1] says: {"references": [2]}', "more than one"),
+    Case(Keywords, of(error={"message": "overloaded"}), "keywords: Field required"),
+    Case(Extraction, '["fact"]', "array"),  # two lists are required
+    Case(PartialAnswer, '{"answer": "x"}', "helpfulness: Field required"),
+    Case(TopicScore, '{"topic": "<A title of at most eight words>", "relevance": 3}', "repeats"),
+    Case(Entities, of(entities=[LIN, ANN, COPIED]), 'repeats "<Name as the text writes it>"'),
+    # most items are invalid
+    Case(Report, of(**REPORT, findings=[*BAD_FINDINGS, *FINDINGS[:2]]), r"findings\.0\.explana"),
+    Case(CHUNK, of(entities=[LIN], claims=[UNKNOWN, UNKNOWN]), r"claims\.0\.status"),
+    Case(CHUNK, of(entities=[], relationships=[SELF], claims=[UNKNOWN]), "itself"),
+]
+
+
+@pytest.mark.parametrize("case", READ)
 def test_reply_is_read(case: Case) -> None:
-    found = read(case.text, case.schema, truncated=False)
+    found = read(case.text, case.schema)
     assert found.value == case.schema.model_validate(case.content)
     assert len(found.slips) == len(case.slips)
     for slip, start in zip(found.slips, case.slips, strict=True):
         assert slip.startswith(start)
-    with pytest.raises(StructureError, match="cut off"):
-        read(case.text, case.schema, truncated=True)
 
 
-@pytest.mark.parametrize("case", REJECTED)
-def test_reply_is_rejected_with_a_brief_error(case: Case) -> None:
+@pytest.mark.parametrize("case", ASKED_AGAIN)
+def test_reply_is_requested_again_with_a_brief_error(case: Case) -> None:
     with pytest.raises(StructureError, match=case.content) as error:
-        read(case.text, case.schema, truncated=False)
+        read(case.text, case.schema)
     assert len(str(error.value)) < 600
     assert str(error.value) in correction(error.value)
-
-
-def field_of(name: str, value: Any) -> Any:
-    text = json.dumps({"text": "t"} | {name: value})
-    return getattr(read(text, Thing, truncated=False).value, name)
 
 
 @pytest.mark.parametrize(
     ("name", "said", "meant"),
     [
-        ("text", None, ""),
-        ("text", 1984, "1984"),
-        ("text", True, "true"),
-        ("text", ["One.", "Two."], "One. Two."),
-        ("text", {"statement": "One."}, "One."),
-        ("long_name", None, ""),
-        ("lines", None, []),
-        ("lines", "One.", ["One."]),
-        ("lines", "- One.\n- Two.", ["One.", "Two."]),
-        ("lines", ["One.", None, 2], ["One.", "2"]),
-        ("score", 7.5, 8),
         ("score", 7.0, 7),
-        ("score", "7", 7),
-        ("score", "7.4", 7),
-        ("score", "80%", 8),
-        ("score", "8/10", 8),
-        ("score", "4 out of 5", 8),
-        ("score", "Score: 8/10", 8),
-        ("score", 12, 10),
-        ("score", 0, 1),
-        ("score", "7 (very relevant)", 7),
-        ("score", [7], 7),
         ("score", None, 5),
-        ("share", "80%", 80),
-        ("share", "80 percent", 80),
-        ("share", "8/10", 80),
-        ("share", -3, 0),
-        ("number", "[1]", 1),
-        ("number", "passage 1", 1),
-        ("number", "passage-1", 1),
-        ("number", "p1", 1),
-        ("number", "-1", -1),
-        ("number", "1,234", 1234),
         ("weight", "2.5", 2.5),
         ("is_good", "yes", True),
-        ("is_good", "TRUE", True),
-        ("is_good", "No.", False),
-        ("is_good", 1, True),
-        ("kind", "Answer 1", "answer 1"),
-        ("kind", "ANSWER_2.", "answer 2"),
-        ("references", "[1]", [1]),
-        ("references", "passages 1 and 2", [1, 2]),
-        ("references", ["[1]", "passage 3", 2.0], [1, 3, 2]),
-        ("references", 4, [4]),
         ("maybe", None, None),
         ("maybe", "4", 4),
         ("exact", 4, 4),
+        ("references", None, []),
+        ("references", ["1", 2.0], [1, 2]),
     ],
 )
-def test_small_mistake_is_repaired(name: str, said: Any, meant: Any) -> None:
-    found = field_of(name, said)
+def test_value_of_another_type_is_converted_without_loss(name: str, said: Any, meant: Any) -> None:
+    found = getattr(read(json.dumps({"text": "t", name: said}), Thing).value, name)
     assert (found, type(found)) == (meant, type(meant))
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("text", {"a": "x", "b": "y"}),
-        ("text", [{"a": 1}]),
+        ("text", {"a": "x"}),
+        ("text", 1984),
         ("score", "between 6 and 8"),
-        ("score", "1-10"),
-        ("score", "seven"),
-        ("score", "8/10 or 9/10"),
-        ("score", ""),
-        ("score", [7, 8]),
+        ("score", "5 000"),
+        ("score", "1,234"),
+        ("score", [7]),
         ("is_good", "maybe"),
-        ("is_good", None.__class__.__name__),
-        ("kind", "answer 3"),
-        ("kind", "answer 1 or answer 2"),
-        ("references", "none"),
-        ("references", ["first", "second"]),
-        ("exact", 4.5),
+        ("kind", "one or two"),
         ("exact", "4"),
     ],
 )
-def test_ambiguous_or_unreadable_values_are_rejected(name: str, said: Any) -> None:
+def test_value_that_needs_a_guess_is_rejected(name: str, said: Any) -> None:
     with pytest.raises(StructureError, match=name):
-        field_of(name, said)
+        read(json.dumps({"text": "t"} | {name: said}), Thing)
 
 
-def test_valid_values_are_unchanged() -> None:
-    def shout(text: str) -> str:
-        return text.upper()
-
+def test_validators_see_the_value_once() -> None:
     class Loud(BaseModel):
-        text: Annotated[str, AfterValidator(shout)]
+        text: Annotated[str, AfterValidator(str.upper)]
 
-    assert read('{"text": "a"}', Loud, truncated=False).value.text == "A"
-    valid = Thing(text="80%", lines=["- One."])
-    assert read(valid.model_dump_json(), Thing, truncated=False) == (valid, ())
+    assert read('{"text": "a"}', Loud).value.text == "A"
 
 
-def test_status_is_an_enumeration_for_servers() -> None:
-    described = CHUNK.model_json_schema()["$defs"]["QuotedClaim"]["properties"]["status"]
-    assert described["enum"] == ["true", "false", "suspected"]
+@given(st.integers(1, len(JSON) - 1), st.sampled_from(["", "```json\n", "Here it is: "]))
+def test_truncated_value_is_never_accepted(length: int, before: str) -> None:
+    with pytest.raises(StructureError):
+        read(before + JSON[:length], Note)
 
 
-@pytest.mark.parametrize(
-    ("text", "has"),
-    [
-        (JSON, True),
-        (f"```json\n{JSON}\n```", False),
-        ('{"title": "t"}', False),
-        ("[]", False),
-        ("No.", False),
-    ],
-)
-def test_reply_shows_whether_the_schema_was_enforced(text: str, has: bool) -> None:
-    assert has_form(text, Note) is has
+@given(st.integers(0, len(JSON) - 1), st.sampled_from(' ,"{}[]\n:0a\\'), st.booleans())
+def test_slip_is_corrected_or_the_reply_requested_again(
+    position: int, mark: str, replaces: bool
+) -> None:
+    text = JSON[:position] + mark + JSON[position + replaces :]
+    try:
+        value = read(text, Note).value
+    except StructureError:
+        return
+    lost = set(filter(str.isalnum, text)) - set(filter(str.isalnum, value.model_dump_json()))
+    assert not lost, (text, value)
+
+
+def test_long_replies() -> None:
+    lines = ["{[" * 5] * 10_000
+    text = "So: " + json.dumps({"title": "t" * 100_000, "lines": lines})
+    assert read(text, Note).value.lines == lines
+
+
+@given(st.from_type(Note), st.booleans())
+def test_every_value_round_trips(note: Note, ascii_only: bool) -> None:
+    if note.weight != note.weight or abs(note.weight) == float("inf"):
+        return  # JSON has no such number
+    text = json.dumps(note.model_dump(), ensure_ascii=ascii_only)
+    assert read(text, Note).value == note
+    assert read(f"Here:\n```json\n{text}\n```\n", Note).value == note
 
 
 ANSWER = "The boat left at noon."
@@ -197,22 +332,13 @@ QUOTING = "A page that shows <think> and y</think> in its text."
         ANSWER,
         f"<think>When?\nAt noon.</think>\n\n{ANSWER}",
         f"When? At noon.\n</think>\n\n{ANSWER}",  # the chat template opened it
-        f"When?</think>{ANSWER}",
-        f"Sure.\n<think>When?</think>\n{ANSWER}",
-        f"<think></think>{ANSWER}",
-        f"<think>a <think>b</think> c</think>{ANSWER}",
         f"<think>They ask about </think> marks.</think>{ANSWER}",
         f"<think>1</think>\n<think>2</think>\n{ANSWER}",
-        f"<thinking>When?</thinking>\n{ANSWER}",
         f"<Thinking>When?</Thinking>\n{ANSWER}",
-        f"<reasoning>When?</reasoning>{ANSWER}",
         f"<seed:think>When?</seed:think>{ANSWER}",
         f"[THINK]When?[/THINK]{ANSWER}",
-        f"When?[/THINK]{ANSWER}",
         f"◁think▷When?◁/think▷{ANSWER}",
-        f"<think>When?</think><answer>{ANSWER}</answer>",
         f"<|channel|>analysis<|message|>When?<|end|><|start|>assistant{FINAL}<|return|>",
-        f"<|start|>assistant<|channel|>analysis<|message|>When?<|end|><|start|>assistant{FINAL}",
         f"{FINAL}<|end|>",
         f"<|channel|>final <|constrain|>json<|message|>{ANSWER}",
         f"analysisWhen? At noon.assistantfinal{ANSWER}",  # special tokens were skipped
@@ -222,6 +348,15 @@ QUOTING = "A page that shows <think> and y</think> in its text."
 def test_reasoning_is_no_part_of_the_answer(text: str) -> None:
     assert without_reasoning(text).strip() == ANSWER
     assert without_reasoning(without_reasoning(text)) == without_reasoning(text)
+
+
+@pytest.mark.parametrize(
+    "before", ["", "<think>a {1} b</think>", "So {1}.\n</think>\n", "[THINK]x[/THINK]\n```json\n"]
+)
+def test_mark_within_json_is_no_end_of_reasoning(before: str) -> None:
+    text = json.dumps({"title": "y</think> and <think>", "lines": ["</think>"]})
+    answer = without_reasoning(before + text, is_json=True)
+    assert read(answer, Note).value.lines == ["</think>"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +371,7 @@ def test_reasoning_is_no_part_of_the_answer(text: str) -> None:
     ],
 )
 def test_reply_that_ends_within_its_reasoning_has_no_answer(text: str) -> None:
-    assert without_reasoning(text) == ""
+    assert without_reasoning(text) == without_reasoning(text, is_json=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -245,7 +380,6 @@ def test_reply_that_ends_within_its_reasoning_has_no_answer(text: str) -> None:
         "The page shows y</think> and braces %s.",
         "It shows <think> and y</think>.",
         "<think> is a mark that the page shows.",
-        "Analysis of the page: it shows y</think>.",
     ],
 )
 def test_answer_that_quotes_a_mark_of_the_prompt_is_kept(text: str) -> None:
@@ -263,76 +397,19 @@ def test_template_that_opens_reasoning_is_recognized() -> None:
     assert not closes_reasoning("<think>When?</think>Noon.")
 
 
-@pytest.mark.parametrize("language", ["", "text", "markdown", "md"])
-def test_fence_around_a_text_is_removed(language: str) -> None:
-    assert plain_text(f"```{language}\n{ANSWER}\n```\n") == ANSWER
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "plain"),
     [
-        ANSWER,
-        f"```python\n{ANSWER}\n```",
-        f"Here:\n```\n{ANSWER}\n```",
-        "```\na\n```\nb\n```\nc\n```",
+        (ANSWER, ANSWER),
+        (f"```markdown\n{ANSWER}\n```\n", ANSWER),
+        (f"```\n{ANSWER}\n```\n", ANSWER),
+        (f"```python\n{ANSWER}\n```", f"```python\n{ANSWER}\n```"),
+        (f"Here:\n```\n{ANSWER}\n```", f"Here:\n```\n{ANSWER}\n```"),
+        ("```\na\n```\nb\n```\nc\n```", "```\na\n```\nb\n```\nc\n```"),
     ],
 )
-def test_other_fences_belong_to_the_text(text: str) -> None:
-    assert plain_text(text) == text
-
-
-@given(st.integers(1, len(JSON) - 1), st.sampled_from(["", "```json\n", "Here it is: "]))
-def test_truncated_value_is_never_accepted(length: int, before: str) -> None:
-    with pytest.raises(StructureError):
-        read(before + JSON[:length], Note, truncated=False)
-
-
-def test_long_replies() -> None:
-    lines = ["{[" * 5] * 10_000
-    text = "So: " + json.dumps({"title": "t" * 100_000, "lines": lines})
-    assert read(text, Note, truncated=False).value.lines == lines
-
-
-@given(st.from_type(Note), st.booleans())
-def test_every_value_round_trips(note: Note, ascii_only: bool) -> None:
-    if note.weight != note.weight or abs(note.weight) == float("inf"):
-        return  # JSON has no such number
-    text = json.dumps(note.model_dump(), ensure_ascii=ascii_only)
-    assert read(text, Note, truncated=False).value == note
-    assert read(f"Here:\n```json\n{text}\n```\n", Note, truncated=False).value == note
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=10,
-)
-
-
-@given(st.dictionaries(st.sampled_from([*Thing.model_fields, "Text", "x"]), JSON_VALUES))
-def test_any_value_is_repaired_or_rejected(value: dict) -> None:
-    assert set(coerced(value, Thing)[0]) <= set(Thing.model_fields)
-    try:
-        found = read(json.dumps(value), Thing, truncated=False).value
-    except StructureError:
-        return
-    assert "text" in {name.lower() for name in value}
-    assert Thing.model_validate(found.model_dump()) == found
-
-
-@pytest.mark.parametrize("wrapped", [json.dumps, lambda text: f'[{{"result": {text}}}]'])
-def test_valid_minority_of_a_wrapped_reply_is_salvaged(wrapped: Callable[[str], str]) -> None:
-    text = json.dumps({"entities": [LIN, 7, 8], "relationships": "none"})
-    found, slips = salvage(wrapped(text), CHUNK)
-    assert [entity.name for entity in found.entities] == ["Lin"]  # type: ignore[union-attr]
-    assert len(slips) == 2
-
-
-def test_salvage_keeps_a_minority_unless_nothing_remains() -> None:
-    content, slips = salvage(of(entities=[LIN], claims=[UNKNOWN, UNKNOWN]), CHUNK)
-    assert [entity.name for entity in content.entities] == ["Lin"]  # type: ignore[union-attr]
-    assert slips == [BAD_STATUS]
-    assert salvage(of(entities=[], relationships=[SELF], claims=[UNKNOWN]), CHUNK)[0] is None
+def test_fence_around_a_text_is_removed(text: str, plain: str) -> None:
+    assert plain_text(text) == plain
 
 
 WHOLE_LISTS = {
@@ -343,153 +420,68 @@ WHOLE_LISTS = {
 WHOLE = json.dumps(WHOLE_LISTS)
 
 
-def kept(text: str) -> tuple[list[list[str]], list[str]]:
-    """Names of the entities, sources of the relationships and subjects of the claims; the slips."""
+def names_in(text: str) -> tuple[list[str], tuple[str, ...]]:
+    """The names of the entities that are kept of an invalid reply, and the slips."""
+    found: Any
     found, slips = salvage(text, CHUNK)
-    if found is None:
-        return [], slips
-    fields = {"entities": "name", "relationships": "source", "claims": "subject"}
-    return [[getattr(x, end) for x in getattr(found, name)] for name, end in fields.items()], slips
-
-
-ALL = [["Lin", "Ann", "York"], ["Lin"], ["Lin"]]
+    return [each.name for each in found.entities] if found else [], slips
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "names", "n_slips"),
     [
-        WHOLE,
-        f"As [1] says of {{Lin}}: here you are.\n```json\n{WHOLE}\n```\nAnything else? [2]",
-        f"<think>is it {{}}?</think>{WHOLE}",
-        f"[{WHOLE}]",
-        WHOLE[:-1],
-        WHOLE.replace('"claims"', "'claims'").replace("}]}", "},]}"),
-        WHOLE + json.dumps({"entities": [entity("Bo")]}),
+        (WHOLE, ["Lin", "Ann", "York"], 0),
+        (WHOLE[:-1], ["Lin", "Ann", "York"], 0),
+        ("Here you are: " + WHOLE.partition(', "claims"')[0], ["Lin", "Ann", "York"], 0),
+        (of(entities=[LIN], claims=[UNKNOWN, UNKNOWN]), ["Lin"], 1),
+        (of(entities=[LIN, 7, 8], relationships="none"), ["Lin"], 2),
+        (of(entities=[LIN, entity("Rex", "dog"), entity(""), entity("***")]), ["Lin", "Rex"], 1),
+        (of(entities=[LIN, entity("x" * 10_000)]), ["Lin"], 1),
+        (of(entities=[LIN, {"name": "Ann"}]), ["Lin"], 1),
+        (of(entities=[entity("**李雷**"), entity("<b>محمد</b>")]), ["李雷", "محمد"], 0),
+        (WHOLE[: WHOLE.index('"York"') + 3], ["Lin", "Ann"], 0),
+        (WHOLE[: WHOLE.index(', {"name": "York"') + 1], ["Lin"], 0),  # Ann may have had more
+        ("I cannot do that.", [], 0),
+        ("{}", [], 0),
+        ('["Lin", "Ann"]', [], 0),
+        (of(entities=[]), [], 0),
+        ("\ud800", [], 0),
+        (of(entities=[LIN, COPIED])[:-1], [], 0),
     ],
 )
-def test_mistakes_around_and_between_items_lose_none(text: str) -> None:
-    assert kept(text) == (ALL, [])
+def test_valid_items_of_an_invalid_reply_are_kept(
+    text: str, names: list[str], n_slips: int
+) -> None:
+    found, slips = names_in(text)
+    assert found == names
+    assert len(slips) == n_slips
 
 
 @pytest.mark.parametrize(
-    ("text", "names", "slips"),
-    [
-        (of(entities=[LIN, entity("Rex", "dog")]), ["Lin", "Rex"], []),
-        (of(entities=[entity("Rex", "dog"), entity("Tom", "cat")]), ["Rex", "Tom"], []),
-        (of(entities=[LIN, entity("Rex", None)]), ["Lin", "Rex"], []),
-        (of(entities=[LIN, entity("")]), ["Lin"], ["entities, name: the name holds no letter"]),
-        (of(entities=[LIN, entity("***")]), ["Lin"], ["entities, name: the name holds no letter"]),
-        (of(entities=[LIN, entity("x" * 10_000)]), ["Lin"], ["entities, name: the name"]),
-        (of(entities=[LIN, entity(["Ann"])]), ["Lin", "Ann"], []),
-        (
-            of(entities=[entity("", "dog"), LIN]),
-            ["Lin"],
-            ["entities, name: the name holds no letter"],
-        ),
-        (of(entities=[LIN, "Ann", None, 7]), ["Lin"], ["2 of entities: Input should be"]),
-        (of(entities=[LIN, {"name": "Ann"}]), ["Lin"], ["entities, type: Field required"]),
-        (of(entities=[LIN], relationships="none"), ["Lin"], ["relationships: Input should be"]),
-        (of(entities=[LIN], relationships=None, other=[1]), ["Lin"], []),
-        (json.dumps([LIN, ANN]), ["Lin", "Ann"], []),
-        (WHOLE[: WHOLE.index('"Ann"') + 3], ["Lin"], []),
-        (WHOLE[: WHOLE.index(', {"name": "Ann"') + 1], ["Lin"], []),
-        (of(entities=[entity("**李雷**"), entity("<b>محمد</b>")]), ["李雷", "محمد"], []),
-        (of(entities=[entity("राम"), entity("Анна & Lin")]), ["राम", "Анна & Lin"], []),
-    ],
+    ("status", "kept"), [("true", "true"), (True, "true"), (" False", "false"), ("maybe", "")]
 )
-def test_valid_entities_are_kept(text: str, names: list[str], slips: list[str]) -> None:
-    found, messages = kept(text)
-    assert found[0] == names
-    assert len(messages) == len(slips)
-    assert all(line.startswith(start) for line, start in zip(messages, slips, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("relationship", "slip"),
-    [
-        (related("Lin", "LIN"), "relationships: an entity is related to itself"),
-        (related("Lin", " **lin**."), "relationships: an entity is related to itself"),
-        (related("Lin", ""), "relationships, target: the name holds no letter or digit"),
-        (
-            related("Lin", "Ann", strength="much"),
-            "relationships, strength: Input should be a valid",
-        ),
-        ({"source": "Lin", "target": "Ann"}, "relationships, description: Field required"),
-    ],
-)
-def test_only_invalid_relationships_are_dropped(relationship: dict, slip: str) -> None:
-    good = related("Ann", "York")
-    found, slips = kept(of(entities=[LIN], relationships=[relationship, good]))
-    assert found == [["Lin"], ["Ann"], []]
-    assert len(slips) == 1
-    assert slips[0].startswith(slip)
-
-
-@pytest.mark.parametrize(
-    ("status", "taken"),
-    [
-        ("true", "true"),
-        (True, "true"),
-        (" False", "false"),
-        ("SUSPECTED", "suspected"),
-        ("maybe", ""),
-    ],
-)
-def test_status_of_a_claim(status: Any, taken: str) -> None:
+def test_status_of_a_claim(status: Any, kept: str) -> None:
     claim = {"subject": "Lin", "description": "so", "status": status, "object": "-"}
     found: Any
     found, slips = salvage(of(entities=[LIN], claims=[claim]), CHUNK)
-    assert [one.status for one in found.claims] == ([taken] if taken else [])
-    assert [one.object for one in found.claims] == ([""] if taken else [])
-    assert bool(slips) != bool(taken)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "I cannot do that.", "null", "17", '"Lin"', "{}", "[]", '["Lin", "Ann"]', "{", "}{"],
-)
-def test_empty_text_gives_nothing(text: str) -> None:
-    assert salvage(text, CHUNK)[0] is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['{"nodes": []}', of(entities=[]), of(entities="Lin"), "<think>{", "\ud800", "[1] says so"],
-)
-def test_other_json_gives_nothing(text: str) -> None:
-    assert salvage(text, CHUNK)[0] is None
-
-
-def test_unrequested_claims_are_ignored() -> None:
-    found, slips = salvage(WHOLE, extraction_schema(("person", "place"), False))
-    assert not hasattr(found, "claims")
-    assert slips == []
-
-
-def test_lone_surrogates_are_replaced_in_salvaged_replies() -> None:
-    found: Any
-    found, _ = salvage(
-        '{"entities": [{"name": "L\\ud83d", "type": "person", "description": "\\udc00"}', CHUNK
-    )
-    assert (found.entities[0].name, found.entities[0].description) == ("L\ufffd", "\ufffd")
+    assert [(one.status, one.object) for one in found.claims] == ([(kept, "")] if kept else [])
+    assert bool(slips) != bool(kept)
 
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"' * 90_000, "{'" * 90_000, "[" * 200_000])
 def test_endless_brackets_terminate(text: str) -> None:
     assert salvage(text, CHUNK)[0] is None
-    assert kept(WHOLE[:-1] + ', "more": ' + text)[0] == ALL
+    salvage(WHOLE[:-1] + ', "more": ' + text, CHUNK)
 
 
 @given(st.integers(0, len(WHOLE)))
-def test_truncated_reply_keeps_its_complete_items(length: int) -> None:
-    found, _ = kept(WHOLE[:length])
-    names = [one["name"] for one in WHOLE_LISTS["entities"]]
+def test_truncated_reply_keeps_only_complete_items(length: int) -> None:
+    names, _ = names_in(WHOLE[:length])
     n_whole = sum(
         length >= WHOLE.index(json.dumps(one)) + len(json.dumps(one)) for one in (LIN, ANN, YORK)
     )
-    entities = found[0] if found else []
-    assert entities == names[: len(entities)]
-    assert len(entities) == n_whole
+    assert names == ["Lin", "Ann", "York"][: len(names)]
+    assert n_whole - 1 <= len(names) <= n_whole
 
 
 @given(st.text(max_size=200) | st.text(st.sampled_from('{}[]":,\\ nametypientrs1'), max_size=200))
@@ -499,68 +491,36 @@ def test_any_text_is_searched(text: str) -> None:
     assert all(isinstance(line, str) for line in slips)
 
 
-RULES = {"summary": "Ann rules.", "explanation": "As [1] says.", "references": [1, 12]}
-REPORT_ON_LIN = {"title": "Lin", "summary": "All of it.", "rating": 7, "findings": [RULES, RULES]}
-
-
-@given(st.integers(0, len(json.dumps(REPORT_ON_LIN))))
-def test_truncated_report_keeps_its_complete_findings(length: int) -> None:
-    text = json.dumps(REPORT_ON_LIN)
-    one = json.dumps(RULES)
-    n_whole = text[:length].count(one)
-    report, _ = salvage(text[:length], Report)
-    assert (report is not None) == bool(n_whole)
-    if report is not None:
-        assert (report.title, report.summary, report.rating) == ("Lin", "All of it.", 7)
-        assert [found.model_dump() for found in report.findings] == [RULES] * n_whole
-
-
-@pytest.mark.parametrize("lacking", ["title", "summary", "rating"])
-def test_report_without_title_summary_or_rating_is_dropped(lacking: str) -> None:
-    text = json.dumps({name: value for name, value in REPORT_ON_LIN.items() if name != lacking})
-    assert salvage(text[:-1], Report)[0] is None
-
-
 @pytest.mark.parametrize(
     ("text", "helpfulness"),
     [
-        ('{"answer": "Ann rules.", "helpfulness": 80, "answer', 80),
-        ('{"answer": "Ann rules.", "helpfulness": "80"', 80),
+        ('{"answer": "Ann rules.", "helpfulness": 80, "reason": "an', 80),
         ('{"answer": "Ann rules.", "helpfulness": 8', None),  # it may have been 80
         ('{"answer": "Ann rules."', None),
         ('{"helpfulness": 80, "answer": "Ann ru', None),
-        ('{"helpfulness": 80, "answer": "Ann rules [1]', None),
         ('{"answer": "<answer>", "helpfulness": 80}', None),  # the form, not filled in
     ],
 )
 def test_partial_answer_is_kept_whole_or_not_at_all(text: str, helpfulness: int | None) -> None:
     partial, _ = salvage(text, PartialAnswer)
     assert (partial and partial.helpfulness) == helpfulness
-    assert partial is None or partial.answer == "Ann rules."
 
 
-def test_facts_before_the_truncation_are_kept() -> None:
-    facts = ["Ann rules York.", "Lin met Ann."]
-    text = json.dumps({"facts": [*facts, "Lin left for the North."]})
-    found, _ = salvage(text[: text.index("North")], Extraction)
-    assert found is not None
-    assert (found.facts, found.elements, found.relations) == (facts, [], [])
+@pytest.mark.parametrize("lacking", ["title", "summary", "rating"])
+def test_report_without_title_summary_or_rating_is_dropped(lacking: str) -> None:
+    fields = {name: value for name, value in REPORT.items() if name != lacking}
+    assert salvage(of(**fields, findings=FINDINGS)[:-1], Report)[0] is None
+    assert salvage(of(**REPORT, findings=FINDINGS)[:-1], Report)[0] is not None
 
 
-def test_valid_reply_is_unchanged_and_lists_its_dropped_items() -> None:
+def test_reply_states_its_problem_and_what_was_kept() -> None:
     partial = PartialAnswer(answer="a", helpfulness=1)
     reply = Completion("", "m", 1, 1, 0.0, partial)
     assert usable(reply, PartialAnswer) == (partial, "")
     slipped = Completion("", "m", 1, 1, 0.0, partial, slips=("one", "two"))
     assert usable(slipped, PartialAnswer) == (partial, "left out: one; two")
-
-
-def test_failed_reply_states_its_problem_and_outcome() -> None:
-    cut = CompletionError("cut off", "m", text='{"answer": "a", "helpfulness": 5, ')
-    partial, problem = usable(cut, PartialAnswer)
-    assert partial == PartialAnswer(answer="a", helpfulness=5)
-    assert problem == "cut off (what can be read is kept)"
-    lost = usable(CompletionError("away", "m"), PartialAnswer)
-    assert lost == (None, "away")
+    cut = CompletionError("cut off", "m", text='{"answer": "a", "helpfulness": 1, "reason": "')
+    assert usable(cut, PartialAnswer) == (partial, "cut off (what can be read is kept)")
+    assert usable(CompletionError("away", "m"), PartialAnswer) == (None, "away")
     prose = usable(CompletionError("no JSON", "m", text="Well."), PartialAnswer)
     assert prose == (None, "no JSON (nothing of it could be used)")

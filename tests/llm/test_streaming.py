@@ -1,7 +1,8 @@
 """Words of an answer arrive one by one, and the reply is the one that is not streamed."""
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
@@ -12,7 +13,7 @@ import pytest
 
 from gsum_assets.cli.prompt import Preview
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.endpoint.stream import Assembly
+from gsum_resources.endpoint.connection import assembled
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.state.memory_store import memory_store
@@ -89,10 +90,17 @@ def test_several_requests_are_not_streamed(log: Path) -> None:
     assert pieces == []
 
 
+def put_together(*lines: str) -> tuple[str, list[str]]:
+    async def arriving() -> AsyncIterator[str]:
+        for line in lines:
+            yield line
+
+    pieces: list[str] = []
+    return asyncio.run(assembled(arriving(), pieces.append)), pieces
+
+
 def test_events_are_put_together() -> None:
-    pieces: list[str | None] = []
-    assembly = Assembly(pieces.append)
-    for line in (
+    text, pieces = put_together(
         ": comment",
         "event: message",
         'data: {"model": "m", "choices": [{"delta": {"reasoning_content": "Hm."}}]}',
@@ -100,16 +108,15 @@ def test_events_are_put_together() -> None:
         'data: {"choices": [{"delta": {"content": " boat"}, "finish_reason": "stop"}]}',
         'data:{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}',
         "data: [DONE]",
-    ):
-        assembly.add(line)
-    body = json.loads(assembly.body())
+    )
+    body = json.loads(text)
     assert pieces == ["A", " boat"]
     assert body["choices"][0]["message"] == {"reasoning_content": "Hm.", "content": "A boat"}
     assert body["choices"][0]["finish_reason"] == "stop"
     assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 2}
-    assert json.loads(Assembly(pieces.append).body()) == {}
-    with pytest.raises(ValueError, match=r"Expecting|no JSON"):
-        assembly.add("data: <html>")
+    assert json.loads(put_together()[0]) == {}
+    with pytest.raises(ValueError, match="Expecting"):
+        json.loads(put_together("data: <html>")[0])
 
 
 @pytest.mark.parametrize(

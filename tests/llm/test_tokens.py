@@ -15,7 +15,6 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.budget import counter_for, room_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import opening
 from gsum_resources.llm.tokens import Window, _common_words, most_tokens, tokenizer_at
@@ -23,7 +22,6 @@ from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
-    ModelUnavailableError,
     Request,
 )
 from gsum_resources.protocols.results import Entities
@@ -94,13 +92,13 @@ def test_no_request_exceeds_the_context(
     window = Window("m", smollm if knows else most_tokens, context)
     schema = Entities if wants_json else None
     request = Request("answer", "Answer.", question, tuple(passages), max_words, schema=schema)
-    messages = [m["content"] for m in opening(request, Dialect("prompt"))]
+    messages = [m["content"] for m in opening(request, "prompt")]
     taken = sum(smollm(messages)) + SMOLLM_TEMPLATE
     if window.excess(request):
         # a bound may refuse what would have fitted, the tokenizer nothing but what is too long
         assert not knows or taken + window.reply_tokens(request) > context - 64 - 2 * len(passages)
         return
-    room = window.reply_room(request, messages, 4096)
+    room = window.reply_room(messages, 4096)
     assert taken + room <= context
     assert room >= window.reply_tokens(request) - 2 * len(passages)
 
@@ -226,33 +224,8 @@ def test_context_is_reported_by_the_server(
         assert models_of(tmp_path, url, context_tokens=77).window().context == 77
 
 
-@pytest.mark.parametrize(
-    ("path", "answer"),
-    [
-        ("/tokenize", lambda body: {"count": smollm([body["prompt"]])[0], "tokens": []}),  # vLLM
-        ("/tokenize", lambda body: {"tokens": [0] * smollm([body["content"]])[0]}),  # llama.cpp
-        ("/extras/tokenize/count", lambda body: {"count": smollm([body["input"]])[0]}),
-    ],
-)
-def test_server_counts_tokens(tmp_path: Path, path: str, answer: Any) -> None:
-    texts = ["one two three", "ไทย", ""]
-    with serving(Server({path: answer})) as url:
-        assert models_of(tmp_path, url, tokenizer="server").window()(texts) == smollm(texts)
-
-
-def test_server_that_does_not_count_is_named(tmp_path: Path) -> None:
-    with serving(Server({})) as url:
-        window = models_of(tmp_path, url, tokenizer="server").window()
-        with pytest.raises(ModelUnavailableError, match=r"counts no tokens.*tokenizer in \[llm\]"):
-            window(["text"])
-
-
-@pytest.mark.parametrize("tokenizer", ["", "server"])
-def test_server_rejects_nothing_for_its_length(tmp_path: Path, tokenizer: str) -> None:
-    answers = {
-        "/v1/models": {"data": [{"id": "m", "max_model_len": 900}]},
-        "/tokenize": lambda body: {"count": smollm([body["prompt"]])[0]},
-    }
+def test_server_rejects_nothing_for_its_length(tmp_path: Path) -> None:
+    answers = {"/v1/models": {"data": [{"id": "m", "max_model_len": 900}]}}
     server = Server(answers, 900)
     texts = ["the committee met. " * n for n in (1, 9, 20, 60, 100, 400)]
     texts += ["ไทย " * n for n in (9, 60)] + ["😀" * 300]
@@ -260,7 +233,7 @@ def test_server_rejects_nothing_for_its_length(tmp_path: Path, tokenizer: str) -
         Request("answer", "Reply.", "Who?", (text,), 100, document_id="d") for text in texts
     ]
     with serving(server) as url:
-        models = models_of(tmp_path, url, tokenizer=tokenizer)
+        models = models_of(tmp_path, url)
         model = models.language_model(Ledger(models.store, TABLES["llm_calls"], "tales", "a"))
         replies = model.complete(requests)
     failed = [reply for reply in replies if isinstance(reply, CompletionError)]

@@ -141,11 +141,11 @@ def test_served_model_reports_speed_structure_and_price(tmp_path: Path) -> None:
     with scripted_server(tmp_path / "log") as server:
         served = {"backend": "openai_compatible", "model": "small", "base_url": server.base_url}
         served |= {"usd_per_million_tokens_in": 0.5, "context_tokens": 4096}
-        judge = {**served, "structured_output": "json_object"}
+        judge = {**served, "structured_output": "prompt"}
         found = checked(tmp_path, llm=served, judge=judge)
     assert not any(one.failure for one in found.values()), found
     assert found["llm"].tokens_per_s is not None
-    assert (found["llm"].structure, found["judge"].structure) == ("json_schema", "json_object")
+    assert (found["llm"].structure, found["judge"].structure) == ("json_schema", "prompt")
     assert (found["llm"].usd, found["llm"].context_tokens) == ((0.5, 0.0), 4096)
 
 

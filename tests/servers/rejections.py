@@ -72,6 +72,8 @@ def litellm_proxy(body: dict) -> tuple[int, dict] | None:
     return 500, {"error": {"message": message, "type": None, "param": None, "code": "500"}}
 
 
-def wordless(body: dict) -> tuple[int, dict] | None:
-    """A server that fails at every response_format and says nothing about it."""
-    return (500, {"detail": "Internal Server Error"}) if _format(body) else None
+def old_vllm(body: dict) -> tuple[int, dict] | None:
+    """A server that knows no `response_format`."""
+    if not _format(body):
+        return None
+    return 400, {"message": "Extra inputs are not permitted", "type": "BadRequestError"}

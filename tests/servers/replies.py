@@ -20,12 +20,10 @@ def text_for(said: str, digest: str) -> str:
 
 
 def wanted_schema(body: dict) -> dict | None:
-    """Return the schema of `response_format`, of a top-level key, or in the messages, or None."""
+    """Return the schema of `response_format`, or in the messages, or None."""
     given = body.get("response_format") or {}
     if given.get("type") == "json_schema":
         return given["json_schema"]["schema"]
-    if "schema" in given or "guided_json" in body:
-        return given.get("schema") or body["guided_json"]
     for message in body["messages"]:
         _, found, rest = message["content"].partition(_FORM_FOLLOWS)
         if found:

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel, opening
@@ -156,7 +155,7 @@ def _model(
 
 def _digest(request: Request) -> str:
     """Return the key of a request in the server's log."""
-    messages = json.dumps(opening(request, Dialect("prompt")), ensure_ascii=False)
+    messages = json.dumps(opening(request, "prompt"), ensure_ascii=False)
     return hashlib.blake2b(messages.encode(), digest_size=8).hexdigest()
 
 

@@ -1,24 +1,21 @@
 """The answer in a model's reply, without the reasoning that a server left before it.
 
 A server without a reasoning parser, or with another model's, sends reasoning and answer as one
-text. Reasoning stands before the answer: all text up to the last mark that closes reasoning is
-removed, whether the mark that opens it is in the reply or in the server's chat template.
+text. Reasoning stands before the answer, whether the mark that opens it is in the reply or in the
+server's chat template.
 
-A document may hold such marks, and an answer may quote them. So a mark that the prompt holds counts
-only where no quotation stands: at the start of the reply, or on a line of its own.
+A document may hold such marks, and an answer may quote them. So JSON keeps the marks within it, and
+in a free text a mark that the prompt holds counts only at the start of the reply, or on a line of
+its own.
 """
 
 import re
 from collections.abc import Collection
 
 _NAMES = r"(?:think|thinking|thoughts?|reasoning|seed:think)"
-_OPENING = re.compile(
-    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>", re.IGNORECASE
-)
-_CLOSING = re.compile(
-    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>", re.IGNORECASE
-)
-_ANSWER = re.compile(r"\s*<answer>(.*)</answer>\s*", re.DOTALL | re.IGNORECASE)
+_OPENING = re.compile(rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|START_THINKING\|>", re.IGNORECASE)
+_CLOSING = re.compile(rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>", re.IGNORECASE)
+_JSON = re.compile(r"\s*(?:```\w*\s*)?[{\[]")
 # OpenAI's Harmony format; the second form is what remains of it without special tokens
 _CHANNELS = re.compile(r"\s*(?:<\|start\|>\s*assistant\s*)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>\s*final\b[^\n]*?<\|message\|>")
@@ -28,19 +25,36 @@ _PLAIN_CHANNELS = re.compile(r"\s*analysis(?=[A-Z])")
 _PLAIN_FINAL = "assistantfinal"
 
 
-def without_reasoning(text: str, prompt: str = "") -> str:
+def without_reasoning(text: str, prompt: str = "", is_json: bool = False) -> str:
     """Return the answer in a reply; "" if the reply ends within its reasoning.
 
     Parameters
     ----------
     prompt : all that was sent, in which the same marks may be quotations.
+    is_json : whether JSON was requested, which no mark within it interrupts.
     """
     if _CHANNELS.match(text):
         final = _FINAL.search(text)
         return _CHANNELS_END.sub("", text[final.end() :]) if final else ""
     if _PLAIN_CHANNELS.match(text) and _PLAIN_FINAL not in prompt:
         return text.partition(_PLAIN_FINAL)[2]
-    return _after_blocks(text, prompt)
+    is_open = bool(_OPENING.match(text.lstrip()))
+    if is_json:
+        starts = [0] * (not is_open) + [mark.end() for mark in _CLOSING.finditer(text)]
+        answers = (text[start:] for start in starts if _JSON.match(text, start))
+        if answer := next(answers, None):
+            return answer
+    closings = _marks(_CLOSING, text, prompt)
+    if not closings and is_open:
+        closings = list(_CLOSING.finditer(text))[:1]
+    if closings and (answer := text[closings[-1].end() :].lstrip()):
+        return answer
+    openings = _marks(_OPENING, text, prompt)
+    if not closings:
+        openings = [m for m in openings if not text[: m.start()].strip() or _stands_alone(m, text)]
+    if openings:  # reasoning to the end: the answer is what stands before
+        return text[: openings[0].start()].rstrip()
+    return "" if closings else text
 
 
 def closes_reasoning(text: str, prompt: str = "") -> bool:
@@ -60,27 +74,10 @@ def delimits_reasoning(tokens: Collection[str]) -> set[str]:
     return marks | (_HARMONY & set(tokens) if "<|channel|>" in tokens else set())
 
 
-def _after_blocks(text: str, prompt: str) -> str:
-    """Return the text after the last block of reasoning, or before a block that ends it."""
-    closings, openings = _marks(_CLOSING, text, prompt), _marks(_OPENING, text, prompt)
-    if not closings and _OPENING.match(text.lstrip()):
-        closings = list(_CLOSING.finditer(text))[:1]
-    if not closings:
-        openings = [m for m in openings if not text[: m.start()].strip() or _stands_alone(m, text)]
-    elif (answer := text[closings[-1].end() :]).strip():
-        wrapped = _ANSWER.fullmatch(answer)
-        return wrapped[1] if wrapped else answer.lstrip()
-    if openings:  # reasoning to the end: the answer is what stands before
-        return text[: openings[0].start()].rstrip()
-    return "" if closings else text
-
-
 def _marks(pattern: re.Pattern[str], text: str, prompt: str) -> list[re.Match[str]]:
     """Return the marks in a reply that are no quotations of the prompt."""
-    marks = list(pattern.finditer(text))
-    if not marks or not pattern.search(prompt):
-        return marks
     quoted = {match.group().lower() for match in pattern.finditer(prompt)}
+    marks = pattern.finditer(text)
     return [m for m in marks if m.group().lower() not in quoted or _stands_alone(m, text)]
 
 
