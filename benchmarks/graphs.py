@@ -27,7 +27,7 @@ from benchmarks.gain_map import Column, gain_map
 from benchmarks.quality import TOKENS, Row, row_of
 from benchmarks.results import parser_of, publish
 from gsum.statistics import compare, holm
-from gsum_assets.answering.choose import OF_A_CORPUS, OF_ONE_DOCUMENT
+from gsum_assets.answering.methods import OF_A_CORPUS, OF_ONE_DOCUMENT
 from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.statistics.comparisons import SIGNIFICANT, Comparison

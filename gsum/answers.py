@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gsum.answer_html import answer_html
-from gsum_assets.answering.answer_lines import answer_lines
-from gsum_assets.answering.ask import Answer as Found
+from gsum_assets.answering.answer import Answer as Found
+from gsum_assets.answering.renderings import answer_html, answer_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +65,7 @@ class Answer:
         """
         import pandas as pd
 
-        shown = [sentence for line in self._found.lines for sentence in line.sentences]
-        rows = [[s.text, list(s.numbers), list(s.unsupported)] for s in shown]
+        rows = [[s.text, list(s.numbers), list(s.unsupported)] for s in self._found.sentences]
         return pd.DataFrame(rows, columns=["text", "numbers", "unsupported"])
 
     @property
@@ -83,12 +81,7 @@ class Answer:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        writer = f"written by {self.model}" if self.model else "no model was called"
-        return answer_html(self._found, self.method, writer)
-
-
-if TYPE_CHECKING:
-    import pandas as pd
+        return answer_html(self._found)
 
 
 def frame_of(rows: pa.Table) -> "pd.DataFrame":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_assets.answering.explain import explained
+from gsum_assets.answering.renderings import explained
 
 _JUDGED = {"probability": 0.8, "threshold": 0.24, "is_answered": True}
 

@@ -1,28 +1,28 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.answering.explain import explained
+from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.known_sentences import lend_vectors
+from gsum_assets.answering.methods import as_query, require_method, supports
+from gsum_assets.answering.renderings import explained
 from gsum_assets.answering.scope import find_document, restricted, titles_in
-from gsum_assets.answering.sources import Source, Sources
+from gsum_assets.answering.sources import Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.decoding import is_blank
-from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer import NOTHING_FOUND
-from gsum_assets.evaluation.answer_sentences import Line
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES, METHODS
+from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.answerability import ANSWERABILITY
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, Titles, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
@@ -35,45 +35,6 @@ ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
 _USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer and the passages it was written from.
-
-    Attributes
-    ----------
-    text : the answer.
-    passages : rows of `contexts`, best first.
-    explanation : how the answer came about; "" unless requested.
-    sources : what the answer was written from; the first ones are the passages in the order in
-        which the model read them.
-    model : the model that wrote the answer; "" if no passage was found.
-    method : the method that found the passages.
-    lines : the lines of the text, with the numbers of the sources of each sentence.
-    question : the question as it was asked.
-    understood : the question that was searched for and answered, if a follow-up was completed; else
-        "".
-    probability : that the documents answer the question; None: it was not judged. An answer that is
-        refused has the most similar passage as its only source.
-    is_refusal : whether the text says that the documents do not answer the question.
-    usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
-        in `summaries`; a reply that is stored counts as when it was requested.
-    """
-
-    text: str
-    passages: Sequence[dict]
-    explanation: str = ""
-    sources: Sequence[Source] = field(default=())
-    model: str = ""
-    method: str = ""
-    lines: Sequence[Line] = field(default=())
-    question: str = ""
-    understood: str = ""
-    usage: Mapping[str, float] = field(default_factory=dict)
-    corpus: str = ""
-    probability: float | None = None
-    is_refusal: bool = False
 
 
 class Sections:
@@ -237,7 +198,7 @@ def find(
         "titles", ("documents",), lambda: Titles(titles_in(inputs.tables["documents"]))
     )
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
-    results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    results = _question_tables(family, inputs, [as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
     return Found(inputs.with_questions(results["queries"]), results, titles)
@@ -323,18 +284,13 @@ def _question_tables(
 ) -> dict[str, pa.Table]:
     """Return the questions and the result of each step up to `contexts`, by table."""
     questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
-    if not _supports(family, inputs.method, questions):
+    if not supports(family, inputs.method, questions):
         raise CorpusError(
             f"method '{inputs.method}' is an upper bound: it reads what a benchmark marks as "
             "evidence or as the right answer, and answers only questions of that benchmark; choose "
             "another method"
         )
     return {"queries": questions, **run(family.retrieval_steps, inputs.with_questions(questions))}
-
-
-def _supports(family: Family, method: str, questions: pa.Table) -> bool:
-    select = family.supported_questions
-    return not select or select(method, questions).num_rows == questions.num_rows
 
 
 def _focused(
@@ -398,41 +354,6 @@ def require_question(question: str) -> None:
         raise CorpusError("the question is empty; write one")
 
 
-def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
-    """Return the family of a method that can answer over a corpus.
-
-    Raises
-    ------
-    CorpusError
-        If there is no such corpus or method, or a table that the method reads is missing.
-    """
-    family = METHODS.family_of(method)
-    find_corpus(workspace.home.corpora, corpus)
-    if missing := _missing(workspace, corpus, family, method):
-        ready = methods_ready(workspace, corpus)
-        others = f"; what can answer now: {', '.join(ready)}" if ready else ""
-        raise CorpusError(
-            f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
-            f"`gsum run {corpus} --methods {method}` first{others}"
-        )
-    return family
-
-
-def methods_ready(workspace: Workspace, corpus: str) -> list[str]:
-    """Return the methods that can answer a question: all tables that they read have a file."""
-    names = (name for family in FAMILIES for name in family.methods)
-    return [name for name in names if is_ready(workspace, corpus, name)]
-
-
-def is_ready(workspace: Workspace, corpus: str, method: str) -> bool:
-    """Return whether a method can answer a question: all tables that it reads have a file."""
-    family = METHODS.family_of(method)
-    if _missing(workspace, corpus, family, method):
-        return False
-    question = pa.Table.from_pylist([_as_query(_QUERY_ID, "", None)], TABLES["queries"].schema)
-    return _supports(family, method, question)
-
-
 def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
     """Return the stored tables and the models that the family reads, by name."""
     store = workspace.store
@@ -450,29 +371,3 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
     )
     wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
     return wanted
-
-
-def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
-    """Return the first table that the method reads and that has no file; "" if none is missing."""
-    for table in map(family.table, family.reads(method)):
-        partitions = workspace.store.partitions(table, corpus)
-        if not any(p.method in (None, method) for p in partitions):
-            return table.name
-    return ""
-
-
-def _as_query(query_id: str, question: str, document_id: str | None) -> dict:
-    """Return a question as a row of `queries`."""
-    return {
-        "query_id": query_id,
-        "text": question,
-        "retrieval_text": question,
-        "kind": "general",
-        "document_id": document_id,
-        "references": [],
-        "relevant_document_ids": [],
-        "split": "ask",
-        "relevant_chunk_ids": [],
-        "form": "summary",
-        "options": [],
-    }

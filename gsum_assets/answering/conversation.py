@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gsum_assets.answering.ask import (
-    Answer,
-    Sections,
-    ask,
-    require_method,
-)
-from gsum_assets.answering.choose import chosen_method
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.ask import Sections, ask
+from gsum_assets.answering.methods import chosen_method, require_method
 from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
 from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace

@@ -6,8 +6,8 @@ from functools import partial
 
 import pyarrow as pa
 
+from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import (
-    Answer,
     answer_of,
     find,
     inputs_of,

@@ -55,9 +55,8 @@ def ask(
     from gsum_assets.cli.interrupts import REPLIES_KEPT, ended_by_signals
 
     with ended_by_signals(REPLIES_KEPT):
-        from gsum_assets.answering.answer_json import answer_object
-        from gsum_assets.answering.answer_lines import answer_lines
         from gsum_assets.answering.conversation import Conversation
+        from gsum_assets.answering.renderings import answer_lines, answer_object
         from gsum_assets.answering.workspace import open_workspace
         from gsum_assets.cli.prompt import Preview, Prompt, piped_lines, typed_lines
 

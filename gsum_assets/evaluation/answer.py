@@ -1,7 +1,7 @@
 """Answers from contexts: the last step of all methods."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -105,21 +105,10 @@ def answer_questions(
     passages |= {(query_id, 0): [] for query_id in questions if query_id not in known}
     weighted = weighted and getattr(model, "reads_weights", False)
     keys = sorted(key for key, rows in passages.items() if rows and key[0] in questions)
-    fitted = [
-        _fitted(
-            questions[key[0]],
-            passages[key],
-            max_words,
-            model,
-            prompts,
-            weighted,
-            label_of,
-            prompt_tokens,
-            by_kind,
-            response_type,
-        )
-        for key in keys
-    ]
+    writer = _Writer(
+        model, max_words, prompts, weighted, label_of, prompt_tokens, by_kind, response_type
+    )
+    fitted = [writer.fitted(questions[key[0]], passages[key]) for key in keys]
     replies = model.complete([request for request, _, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows: list[dict[str, Any]] = []
@@ -188,7 +177,6 @@ def answer_request(
     max_words: int,
     prompts: Prompts = PROMPTS,
     weights: tuple[float, ...] = (),
-    labels: tuple[str, ...] = (),
     by_kind: bool = False,
     of_points: bool = False,
     response_type: str = "",
@@ -216,65 +204,69 @@ def answer_request(
         max_words=words,
         document_id=question["document_id"] or "",
         weights=weights,
-        labels=labels,
         is_brief=is_brief,
     )
 
 
-def _fitted(
-    question: dict,
-    passages: Sequence[dict],
-    max_words: int,
-    model: LanguageModel,
-    prompts: Prompts,
-    weighted: bool,
-    label_of: LabelOf | None,
-    prompt_tokens: int | None,
-    by_kind: bool,
-    response_type: str,
-) -> tuple[Request, Sequence[dict], int]:
-    """Return a request over as many of the best passages as fit into the model's context.
+@dataclass(frozen=True)
+class _Writer:
+    """What the requests of all questions share; parameters as of `answer_questions`."""
 
-    Returns
-    -------
-    The request, its passages in order, and the number of passages that are omitted or cut.
-    """
-    window = getattr(model, "window", None)
+    model: LanguageModel
+    max_words: int
+    prompts: Prompts
+    weighted: bool
+    label_of: LabelOf | None
+    prompt_tokens: int | None
+    by_kind: bool
+    response_type: str
 
-    def request_over(rows: Sequence[dict]) -> tuple[Request, Sequence[dict]]:
-        ordered = reading_order(rows)
-        texts = tuple(row["text"] for row in ordered)
-        weights = tuple(row["score"] for row in ordered) if weighted else ()
-        points = all(row["node_kind"] == KEY_POINT for row in ordered)
+    def fitted(
+        self, question: dict, passages: Sequence[dict]
+    ) -> tuple[Request, Sequence[dict], int]:
+        """Return a request over as many of the best passages as fit into the model's context.
+
+        Returns
+        -------
+        The request, its passages in order, and the number of passages that are omitted or cut.
+        """
+        window = getattr(self.model, "window", None)
+        whole, ordered = self._over(question, passages, window)
+        if not isinstance(window, Window) or not window.excess(whole):
+            return whole, ordered, 0
+        room = room_for(whole, len(passages), window.context or 0, window)
+        n = n_fitting(window.count([row["text"] for row in passages]), room)
+        if n:
+            return *self._over(question, passages[:n], window), len(passages) - n
+        if room.is_too_small:  # the model rejects the request with the reason
+            return whole, ordered, len(passages)
+        best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
+        cut = [{**passages[0], "text": best}]
+        return *self._over(question, cut, window), len(passages)
+
+    def _over(
+        self, question: dict, passages: Sequence[dict], window: Window | None
+    ) -> tuple[Request, Sequence[dict]]:
+        """Return the request over these passages, labelled if there is room, and their order."""
+        ordered = reading_order(passages)
         request = answer_request(
-            question, texts, max_words, prompts, weights, (), by_kind, points, response_type
+            question,
+            tuple(row["text"] for row in ordered),
+            self.max_words,
+            self.prompts,
+            tuple(row["score"] for row in ordered) if self.weighted else (),
+            self.by_kind,
+            all(row["node_kind"] == KEY_POINT for row in ordered),
+            self.response_type,
         )
-        if label_of is None:
+        if self.label_of is None:
             return request, ordered
-        labelled = replace(request, labels=tuple(map(label_of, ordered)))
-        is_short = _is_within(labelled, prompt_tokens) and not (
-            isinstance(window, Window) and window.excess(labelled)
-        )
-        return labelled if is_short else request, ordered
-
-    whole, ordered = request_over(passages)
-    if not isinstance(window, Window) or not window.excess(whole):
-        return whole, ordered, 0
-    room = room_for(whole, len(passages), window.context or 0, window)
-    n = n_fitting(window.count([row["text"] for row in passages]), room)
-    if n:
-        return *request_over(passages[:n]), len(passages) - n
-    if room.is_too_small:  # the model rejects the request with the reason
-        return whole, ordered, len(passages)
-    best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
-    return *request_over([{**passages[0], "text": best}]), len(passages)
-
-
-def _is_within(request: Request, prompt_tokens: int | None) -> bool:
-    """Return whether a prompt is no longer than this, in word pieces."""
-    if prompt_tokens is None:
-        return True
-    return sum(n_word_pieces([request.instructions, request.render()])) <= prompt_tokens
+        labelled = replace(request, labels=tuple(map(self.label_of, ordered)))
+        is_long = isinstance(window, Window) and window.excess(labelled)
+        if not is_long and self.prompt_tokens is not None:
+            n_tokens = sum(n_word_pieces([labelled.instructions, labelled.render()]))
+            is_long = n_tokens > self.prompt_tokens
+        return request if is_long else labelled, ordered
 
 
 def answer_room(

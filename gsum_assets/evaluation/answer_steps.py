@@ -15,7 +15,6 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step, run
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 
 
@@ -78,8 +77,10 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
         settings["response_type"],
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
-    quotes = _only_quotes(model)
-    beside = {"answer_sources": _sources(inputs, family, answers, quotes)} if with_sources else {}
+    only_quotes = getattr(model, "only_quotes", False)  # it reads no instructions
+    beside = {}
+    if with_sources:
+        beside = {"answer_sources": _sources(inputs, family, answers, only_quotes)}
     return Result(with_spent(answers.rows, spent), answers.failures, beside)
 
 
@@ -106,8 +107,3 @@ def _sources(inputs: Inputs, family: Family, answers: Answered, only_quotes: boo
         Support(lambda: inputs.model("embedding_model")),
         only_quotes,
     )
-
-
-def _only_quotes(model: LanguageModel) -> bool:
-    """Return whether a model puts sentences of passages together, and reads no instructions."""
-    return getattr(model, "only_quotes", False)

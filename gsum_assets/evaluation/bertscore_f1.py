@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,19 +33,6 @@ _REFERENCES = 256  # cached over all methods, in as much memory
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
-
-
-class PairScorer(Protocol):
-    """Compares texts; `PackageScorer` is one."""
-
-    @property
-    def identity(self) -> str:
-        """Name of everything that determines F1: weights and layer."""
-        ...
-
-    def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """Return BERTScore F1 of each answer and reference, `(n_pairs,)`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,11 +64,10 @@ class PackageScorer:
         """Name of everything that determines the scores: weights and layer, not the device."""
         return LocalTokenEmbedder(self.model, self.layer).identity
 
-    def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """Return BERTScore F1 of each answer and reference, `(n_pairs,)`; 0 if one is blank.
+    def best_f1(self, answered: Sequence[Answered]) -> np.ndarray:
+        """Return F1 of each answer and its most similar reference, `(n_answers,)`.
 
-        Texts are truncated to the model's maximum length. An answer is embedded once for all of its
-        consecutive pairs.
+        Texts are truncated to the model's maximum length; a blank one has 0.
 
         Raises
         ------
@@ -94,23 +78,19 @@ class PackageScorer:
         """
         from torch import set_num_threads
 
-        of_answers = [list(group) for _, group in groupby(pairs, key=itemgetter(0))]
         workers = ThreadPoolExecutor(
             self.threads or physical_cores(), initializer=set_num_threads, initargs=(1,)
         )
         with torch_threads(1), workers:
-            return np.array(
-                [f1 for scores in workers.map(self._of_answer, of_answers) for f1 in scores]
-            )
+            return np.array(list(workers.map(self._best, answered)))
 
-    def _of_answer(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        answer = pairs[0][0]
-        # the package rejects blank texts
-        embedded = self._embed(answer) if answer.strip() else None
-        return [
-            _matched(embedded, self._reference(text)) if embedded and text.strip() else 0.0
-            for _, text in pairs
-        ]
+    def _best(self, answered: Answered) -> float:
+        answer, references = answered
+        references = [text for text in references if text.strip()]
+        if not answer.strip() or not references:  # the package rejects blank texts
+            return 0.0
+        embedded = self._embed(answer)
+        return max(_matched(embedded, self._reference(text)) for text in references)
 
     @cached_property
     def _reference(self) -> "Callable[[str], _Embedded]":
@@ -166,9 +146,9 @@ def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
 
 def bertscore_f1(
     answered: Sequence[Answered],
-    scorer: PairScorer,
+    scorer: PackageScorer,
     memo: ScoreMemo,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None],
 ) -> np.ndarray:
     """Return F1 of each answer, the maximum over its references, float64 `(n_answers,)`.
 
@@ -186,13 +166,9 @@ def bertscore_f1(
     pending = list(missing.items())
     for start in range(0, len(pending), _BATCH):
         batch = pending[start : start + _BATCH]
-        references_of = [references for _, (_, references) in batch]
-        pairs = [(answer, r) for _, (answer, references) in batch for r in references]
-        starts = np.cumsum([0, *map(len, references_of)])[:-1]
-        scores = np.round(np.maximum.reduceat(scorer.f1(pairs), starts), _DECIMALS)
+        scores = np.round(scorer.best_f1([answer for _, answer in batch]), _DECIMALS)
         fresh = {key: score.tobytes() for (key, _), score in zip(batch, scores, strict=True)}
         memo.put(fresh)
         known.update(fresh)
-        if on_progress:
-            on_progress(start + len(batch), len(pending))
+        on_progress(start + len(batch), len(pending))
     return np.array([np.frombuffer(known[key])[0] for key in keys])

@@ -11,10 +11,10 @@ with bit operations (Hyyrö 2004) instead of a table of len(a) x len(b) cells.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import regex
 
@@ -52,13 +52,19 @@ def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
     return {metric: max(row[metric] for row in rows) for metric in METRICS}
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(NamedTuple):
     """A text's stemmed tokens, with the counts of tokens and of pairs."""
 
-    tokens: tuple[str, ...]
-    unigrams: Mapping[str, int]
-    bigrams: Mapping[tuple[str, str], int]
+    tokens: Sequence[str]
+    unigrams: Counter[str]
+    bigrams: Counter[tuple[str, str]]
+
+
+@lru_cache(maxsize=512)  # references recur with every method; about 50 kB each
+def counted(text: str) -> Counted:
+    """Return the tokens of a text with their counts."""
+    tokens = tokens_of(text)
+    return Counted(tokens, Counter(tokens), Counter(pairwise(tokens)))
 
 
 class _CachedStemmer:
@@ -70,16 +76,7 @@ class _CachedStemmer:
         self.stem = lru_cache(maxsize=2**18)(PorterStemmer().stem)
 
 
-@lru_cache
-def _stemmer() -> _CachedStemmer:
-    return _CachedStemmer()
-
-
-@lru_cache(maxsize=512)  # references recur with every method; about 50 kB each
-def counted(text: str) -> Counted:
-    """Return the tokens of a text with their counts."""
-    tokens = tuple(tokens_of(text))
-    return Counted(tokens, Counter(tokens), Counter(pairwise(tokens)))
+_stemmer = lru_cache(_CachedStemmer)
 
 
 def tokens_of(text: str) -> list[str]:
@@ -101,25 +98,23 @@ class Tokenizer:
 
 
 def _scores(reference: Counted, predicted: Counted) -> dict[str, float]:
-    n_reference, n_predicted = len(reference.tokens), len(predicted.tokens)
-    return {
-        "rouge1": _f1(_shared(reference.unigrams, predicted.unigrams), n_reference, n_predicted),
-        "rouge2": _f1(
-            _shared(reference.bigrams, predicted.bigrams), n_reference - 1, n_predicted - 1
-        ),
-        "rougeL": _f1(lcs_length(reference.tokens, predicted.tokens), n_reference, n_predicted),
-    }
-
-
-def _shared(reference: Mapping, predicted: Mapping) -> int:
-    """Return the number of common occurrences."""
-    return sum(min(count, predicted.get(gram, 0)) for gram, count in reference.items())
-
-
-def _f1(shared: int, n_reference: int, n_predicted: int) -> float:
+    """Return F1 by metric."""
     from rouge_score.scoring import fmeasure
 
-    return float(fmeasure(shared / max(n_predicted, 1), shared / max(n_reference, 1)))
+    n_reference, n_predicted = len(reference.tokens), len(predicted.tokens)
+    counts = {  # shared units, all of the prediction and of the reference
+        "rouge1": ((predicted.unigrams & reference.unigrams).total(), n_predicted, n_reference),
+        "rouge2": (
+            (predicted.bigrams & reference.bigrams).total(),
+            n_predicted - 1,
+            n_reference - 1,
+        ),
+        "rougeL": (lcs_length(reference.tokens, predicted.tokens), n_predicted, n_reference),
+    }
+    return {
+        metric: float(fmeasure(shared / max(of_prediction, 1), shared / max(of_reference, 1)))
+        for metric, (shared, of_prediction, of_reference) in counts.items()
+    }
 
 
 def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:

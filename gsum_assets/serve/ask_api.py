@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gsum_assets.answering.ask import Answer, find, inputs_of, require_question
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.ask import find, inputs_of, require_question
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
@@ -153,7 +154,6 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
 
 def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
     """Return the sources of an answer, with their characters in their documents."""
-    rows = {row["node_id"]: row for row in answer.passages}
 
     def fields(source: Source, corpus: str) -> dict[str, Any]:
         return {
@@ -168,8 +168,7 @@ def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
         }
 
     sources: list[dict[str, Any]] = [
-        {"number": number}
-        | fields(source, rows.get(source.node_id, {}).get("corpus", answer.corpus))
+        {"number": number} | fields(source, answer.passage(source).get("corpus", answer.corpus))
         for number, source in enumerate(answer.sources, 1)
     ]
     each = [*sources, *(origin for source in sources for origin in source["origins"])]

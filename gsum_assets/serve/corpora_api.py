@@ -6,8 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from gsum_assets.answering.ask import methods_ready
-from gsum_assets.answering.choose import chosen_method
+from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.service import Service, service_of

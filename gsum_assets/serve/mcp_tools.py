@@ -9,7 +9,6 @@ from typing import Any
 from starlette.requests import Request
 
 from gsum_assets.corpus.find import corpora_in, find_corpus
-from gsum_assets.evaluation.answer_sentences import with_numbers
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
 from gsum_assets.serve.corpora_api import corpus_state
@@ -65,7 +64,7 @@ class Tools:
                 "corpus": corpus,
                 "method": method,
                 "is_refusal": answer.is_refusal,
-                "text": with_numbers(answer.lines) if answer.lines else answer.text,
+                "text": answer.numbered_text,
                 "sources": [_with_id(source, _OF_SOURCE) for source in sources],
             },
         )

@@ -18,9 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gsum_assets.answering.ask import Answer, methods_ready
-from gsum_assets.answering.choose import chosen_method
-from gsum_assets.evaluation.answer_sentences import with_numbers
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
 from gsum_assets.serve.errors import (
     EVENT_STREAM,
@@ -151,7 +150,11 @@ async def _complete(request: Request, body: ChatBody) -> Response:
         chunks = _streamed(ask, reply, with_usage)
         return StreamingResponse(chunks, media_type=EVENT_STREAM, headers=HEADERS)
     answer, sources = await in_thread(ask)
-    message = {"role": "assistant", "content": _text(answer) + _listed(answer), "refusal": None}
+    message = {
+        "role": "assistant",
+        "content": answer.numbered_text + _listed(answer),
+        "refusal": None,
+    }
     choice = {
         "index": 0,
         "message": {**message, "citations": sources},
@@ -210,17 +213,12 @@ async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncI
 
 def _pieces(answer: Answer) -> Iterator[str]:
     """Yield the lines of an answer that was written at once."""
-    yield from _text(answer).splitlines(keepends=True)
-
-
-def _text(answer: Answer) -> str:
-    return with_numbers(answer.lines) if answer.lines else answer.text
+    yield from answer.numbered_text.splitlines(keepends=True)
 
 
 def _listed(answer: Answer) -> str:
     """Return the list of the sources that sentences name, to be read after the text."""
-    sentences = [sentence for line in answer.lines for sentence in line.sentences]
-    numbers = sorted({number for sentence in sentences for number in sentence.numbers})
+    numbers = sorted({number for sentence in answer.sentences for number in sentence.numbers})
     known: Sequence[Any] = answer.sources
     lines = [f"[{number}] {known[number - 1]}" for number in numbers if number <= len(known)]
     return _SOURCES + "\n".join(lines) if lines else ""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from starlette.requests import Request
 
-from gsum_assets.answering.choose import chosen_method
 from gsum_assets.answering.known_sentences import lend_vectors
+from gsum_assets.answering.methods import chosen_method
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError

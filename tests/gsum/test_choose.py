@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.answering import choose
+from gsum_assets.answering import methods
 from gsum_assets.retrieval.answerability import PACKAGED
 
 
@@ -16,11 +16,11 @@ def chosen(
     in_document: bool = False,
     embedder: str = PACKAGED,
 ) -> str:
-    monkeypatch.setattr(choose, "is_ready", lambda _, corpus, name: name in ready[corpus])
-    monkeypatch.setattr(choose, "methods_ready", lambda _, corpus: list(ready[corpus]))
+    monkeypatch.setattr(methods, "is_ready", lambda _, corpus, name: name in ready[corpus])
+    monkeypatch.setattr(methods, "methods_ready", lambda _, corpus: list(ready[corpus]))
     models = SimpleNamespace(identity=lambda name: f"local/{embedder}")
     workspace: Any = SimpleNamespace(models=models)
-    return choose.chosen_method(workspace, list(ready), in_document)
+    return methods.chosen_method(workspace, list(ready), in_document)
 
 
 ALL = ("bm25", "hybrid", "evidence", "passage_walk")

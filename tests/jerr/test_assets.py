@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import ask
+from gsum_assets.answering.renderings import answer_lines
 from gsum_assets.pipeline.tables import TABLES
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, written_by

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.answering.ask import Answer, ask
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.ask import ask
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.scope import find_document, matching
 from gsum_assets.cli.main import main

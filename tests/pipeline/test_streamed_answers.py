@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answering.ask import Answer, ask
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.ask import ask
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.models.by_work import Models

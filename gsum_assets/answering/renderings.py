@@ -1,0 +1,225 @@
+"""An answer as text, as JSON and as HTML for a notebook, and how it came about."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.sources import Source
+from gsum_assets.evaluation.answer_sentences import Line, Sentence
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+from gsum_resources.text.question_kinds import rule_of
+
+_WIDTH = 96
+# Colours are shades of the notebook's own, so that they fit a light and a dark one.
+_STYLE = """
+.gsum-answer { max-width: 46rem; line-height: 1.5; }
+.gsum-answer p { margin: .3em 0; white-space: pre-line; }
+.gsum-answer .refusal { border-left: 4px solid #b8860b; background: rgb(218 165 32 / .16);
+  padding: .4em .8em; }
+.gsum-answer sup { color: #2f7fc1; font-size: .75em; }
+.gsum-answer .open { text-decoration: underline dotted #c0392b 2px; text-underline-offset: 3px; }
+.gsum-answer .open sup, .gsum-answer sup.wrong { color: #d4543f; font-weight: 600; }
+.gsum-answer details { margin: .2em 0; border-top: 1px solid rgb(128 128 128 / .3); }
+.gsum-answer details details { margin-left: 1.2em; border: 0; }
+.gsum-answer summary { cursor: pointer; }
+.gsum-answer blockquote { margin: .3em 0 .6em 1.2em; opacity: .9; white-space: pre-line; }
+.gsum-answer mark { background: rgb(255 200 40 / .4); color: inherit; }
+.gsum-answer small { opacity: .7; }
+"""
+
+
+def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
+    """Yield an answer as it is printed: its text, its sources, and the model that wrote it.
+
+    Before it stands the question as it was understood, if it was completed, and after it the
+    explanation, if there is one.
+
+    Parameters
+    ----------
+    settings_file : the file in which models are set.
+    ids : whether to show ids, and sources of no sentence, too.
+    """
+    if answer.understood:
+        yield from (f"understood as: {answer.understood}", "")
+    for line in answer.numbered_text.splitlines():  # one speaker's turn each
+        yield from textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    doubts = []
+    if any(sentence.label == "[?]" for sentence in answer.sentences):
+        doubts.append("[?]: no source was found")
+    if numbers := [number for sentence in answer.sentences for number in sentence.unsupported]:
+        n = min(numbers)
+        doubts.append(f"[{n}?]: the model names passage {n}, which does not support it")
+    if doubts:
+        yield from ("", "; ".join(doubts))
+    if answer.explanation:
+        yield from ("", answer.explanation)
+    if answer.sources:
+        yield from ("", "what comes nearest:" if answer.is_refusal else "sources:")
+    named = {n for s in answer.sentences for n in (*s.numbers, *s.unsupported)}
+    for number, source in enumerate(answer.sources, 1):
+        if not (ids or not named or number in named):
+            continue
+        shown_ids = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
+        yield f"{number:3d}. {source}{shown_ids}"
+        start = source.marked[0][0] if source.marked else 0  # of the first sentence of the answer
+        text = textwrap.shorten(
+            f"{'… ' if start else ''}{source.text[start:]}", 2 * _WIDTH, placeholder=" …"
+        )
+        indent = " " * 5
+        yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
+        for origin in source.origins:
+            yield f"{indent}from {origin}"
+    n_others = len(answer.sources) - len(named.intersection(range(1, len(answer.sources) + 1)))
+    if n_others and named and not ids:
+        yield f"     {n_others} other{'s were' if n_others > 1 else ' was'} read; --ids lists all"
+    writer = answer.writer
+    if answer.model == EXTRACTIVE:
+        writer += (
+            ", which selects sentences; it is not a language model. A model is set in [llm] of "
+            f"{settings_file}"
+        )
+    yield from ("", f"found by {answer.method}; {writer}")
+
+
+def answer_object(answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain values, for `gsum ask --json`; docs/asking.md has the schema.
+
+    `passages` are in the order of the numbers of sources.
+    """
+    return {
+        "question": answer.question,
+        "understood": answer.understood or None,
+        "answer": answer.text,
+        "is_refusal": answer.is_refusal,
+        "probability": answer.probability,
+        "sentences": [
+            {
+                "text": sentence.text,
+                "sources": list(sentence.numbers),
+                "unsupported": list(sentence.unsupported),
+            }
+            for sentence in answer.sentences
+        ],
+        "passages": [
+            {
+                "number": number,
+                "corpus": answer.passage(source).get("corpus", answer.corpus),
+                **{
+                    name: getattr(source, name)
+                    for name in ("document_id", "title", "location", "node_id")
+                },
+                "rank": answer.passage(source).get("rank"),
+                "score": answer.passage(source).get("score"),
+                "text": source.text,
+            }
+            for number, source in enumerate(answer.sources, 1)
+        ],
+        "explanation": answer.explanation or None,
+        "method": answer.method,
+        "model": answer.model or None,
+        "usage": dict(answer.usage),
+    }
+
+
+def answer_html(answer: Answer) -> str:
+    """Return an answer with its sources; a passage unfolds, its sentences in the answer marked.
+
+    It runs no script and loads nothing. A sentence without a source is underlined, and so is one
+    whose source does not support it; an answer that the documents do not say is in a colour of its
+    own.
+    """
+    parts = [f"<div class='gsum-answer'><style>{_STYLE}</style>"]
+    if answer.is_refusal or not answer.lines:
+        of_kind = " class='refusal'" if answer.is_refusal else ""
+        parts.append(f"<p{of_kind}>{escape(answer.text)}</p>")
+    parts += map(_line, answer.lines if not answer.is_refusal else ())
+    numbered = list(enumerate(answer.sources, 1))
+    used = [(n, source) for n, source in numbered if source.marked or source.origins]
+    unused = [(n, source) for n, source in numbered if not (source.marked or source.origins)]
+    parts += [_source(n, source) for n, source in used]
+    if unused:
+        rest = "".join(_source(n, source) for n, source in unused)
+        n = len(unused)
+        label = f"{n} passage{'s' if n > 1 else ''} read without a sentence in the answer"
+        if not answer.passages:
+            label = "what comes nearest"
+        parts.append(f"<details><summary><small>{label}</small></summary>{rest}</details>")
+    origin = f"found by {answer.method}; {answer.writer}"
+    parts.append(f"<p><small>{escape(origin)}</small></p></div>")
+    return "".join(parts)
+
+
+def _line(line: Line) -> str:
+    return f"<p>{escape(line.mark)}{' '.join(map(_sentence, line.sentences))}</p>"
+
+
+def _sentence(sentence: Sentence) -> str:
+    text, wrong = escape(sentence.text), [f"{n}?" for n in sentence.unsupported]
+    if sentence.needs_source:
+        title = "a passage that does not support it" if wrong else "no source was found"
+        label = ", ".join(wrong) or "?"
+        return f"<span class='open' title='{title}'>{text}<sup>[{label}]</sup></span>"
+    numbers = f"<sup>[{', '.join(map(str, sentence.numbers))}]</sup>" if sentence.numbers else ""
+    more = f"<sup class='wrong' title='does not support it'>[{', '.join(wrong)}]</sup>"
+    return f"{text}{numbers}{more if wrong else ''}"
+
+
+def _source(number: int, source: Source) -> str:
+    origins = "".join(
+        f"<details><summary><small>from {escape(str(origin))}</small></summary>"
+        f"<blockquote>{_marked(origin)}</blockquote></details>"
+        for origin in source.origins
+    )
+    return (
+        f"<details><summary>[{number}] {escape(str(source))}</summary>"
+        f"<blockquote>{_marked(source)}</blockquote>{origins}</details>"
+    )
+
+
+def _marked(source: Source) -> str:
+    return "".join(_pieces(source))
+
+
+def _pieces(source: Source) -> Iterator[str]:
+    reached = 0
+    for start, end in source.marked:
+        yield escape(source.text[reached:start])
+        yield f"<mark>{escape(source.text[start:end])}</mark>"
+        reached = end
+    yield escape(source.text[reached:])
+
+
+def explained(
+    question: str,
+    method: str,
+    passages: Sequence[Mapping[str, Any]],
+    verdict: Mapping[str, Any] | None,
+) -> str:
+    """Return the kind of a question, whether it is answerable, and what was read, a line each.
+
+    Parameters
+    ----------
+    passages : rows of `contexts` from which the answer was written.
+    verdict : the question's row of `answerability`; None: not judged.
+    """
+    rule = rule_of(question)
+    answerable = "not judged"
+    if verdict is not None and verdict["probability"] is not None:
+        least = (
+            f"{'at least' if verdict['is_answered'] else 'less than'} {verdict['threshold']:.3f}"
+        )
+        answerable = f"probability {verdict['probability']:.3f}, {least}"
+    documents = {row["document_id"] for row in passages if row["document_id"]}
+    of_documents = f" of {_counted(len(documents), 'document')}" if documents else ""
+    return (
+        f"kind of question: {rule.kind.replace('_', ' or ')}; it {rule.shown}\n"
+        f"answerable: {answerable}\n"
+        f"read: {_counted(len(passages), 'passage')}{of_documents}, found by {method}"
+    )
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
