@@ -1,8 +1,8 @@
-"""Every comparison of speed in one run, as Markdown tables; about six minutes on two quiet cores.
+"""Every comparison of speed in one run, as Markdown tables; about five minutes on two quiet cores.
 
     python -m benchmarks
 
-Embedding, the store, requests to a server, BERTScore, Graph of Records and Personalized PageRank.
+Embedding, the store, requests to a server, BERTScore and Graph of Records.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from benchmarks import (
     embedding,
     endpoint,
     gor_training,
-    pagerank,
     store,
 )
 from benchmarks.results import Measured, publish
@@ -30,12 +29,8 @@ SPEED: dict[str, Callable[[], Measured]] = {
     "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
-    "pagerank": pagerank.measure,
 }
-COMPARED = (
-    *("gsum", "sentence-transformers", "torch", "pyarrow", "openai", "bert-score"),
-    *("rustworkx", "networkx"),
-)
+COMPARED = "gsum", "sentence-transformers", "torch", "pyarrow", "openai", "bert-score"
 
 
 def load() -> str:

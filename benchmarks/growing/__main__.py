@@ -8,7 +8,7 @@
 import argparse
 from importlib import import_module
 
-MEASUREMENTS = ("change", "plan", "size")
+MEASUREMENTS = ("change", "size")
 
 
 def main() -> None:
