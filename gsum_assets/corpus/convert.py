@@ -1,10 +1,9 @@
 """Conversion of documents with reuse of stored results by content."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
+
+import pyarrow as pa
 
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import Converted, converter_version
@@ -15,54 +14,20 @@ from gsum_resources.store.parquet_store import ParquetStore, Partition
 _TABLE = TABLES["converted_documents"]
 
 
-@dataclass(frozen=True)
-class ConvertedDocument:
-    """The text of a file, see `converted_documents` in `tables.py`."""
-
-    document_id: str
-    content_hash: str
-    converter: str
-    title: str
-    text: str
-    page_starts: list[int]
-    page_labels: list[str]
-
-
 class Conversion:
-    """Conversion of the documents of one corpus; the results are in `done`.
+    """Conversion of the documents of one corpus.
 
     The memo is the table `converted_documents`, so that deleted documents leave no copy. Its key is
     the content, since a renamed file is in another bucket. Failures are not stored: a file that
     could not be converted is tried again whenever its bucket is rebuilt.
-
-    Parameters
-    ----------
-    on_page : called with the number of pages done, and of all pages of the current file.
     """
 
-    def __init__(
-        self,
-        store: ParquetStore,
-        corpus: str,
-        on_page: Callable[[int, int], None] = lambda done, total: None,
-    ) -> None:
+    def __init__(self, converter: Converter, store: ParquetStore, corpus: str) -> None:
+        self._converter = converter
         self._store = store
         self._corpus = corpus
-        self._converter = Converter(on_page)
         self._read: dict[Partition, dict[tuple[str, str], Converted]] = {}
-        self._done: dict[str, ConvertedDocument] = {}
-
-    def __enter__(self) -> "Conversion":
-        self._converter.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._converter.__exit__(kind, error, trace)
+        self._rows: dict[str, dict] = {}
 
     def convert(self, record: Record) -> Converted:
         """Return the text of a record, from the table if it is stored there.
@@ -75,20 +40,21 @@ class Conversion:
         digest = hashlib.blake2b(record.content, digest_size=16).hexdigest()
         key = digest, converter_version(record.converter)
         converted = self._stored(key) or self._converter.convert(record.converter, record.content)
-        self._done[record.document_id] = ConvertedDocument(
-            record.document_id,
-            *key,
-            converted.title,
-            converted.text,
-            list(converted.page_starts),
-            list(converted.labels),
-        )
+        self._rows[record.document_id] = {
+            "document_id": record.document_id,
+            "content_hash": key[0],
+            "converter": key[1],
+            "title": converted.title,
+            "text": converted.text,
+            "page_starts": converted.page_starts,
+            "page_labels": converted.labels,
+        }
         return converted
 
     @property
-    def done(self) -> list[ConvertedDocument]:
-        """Documents converted or read from the table, one for each id."""
-        return list(self._done.values())
+    def rows(self) -> pa.Table:
+        """One row per document converted or read from the table."""
+        return pa.Table.from_pylist(list(self._rows.values()), _TABLE.schema)
 
     @cached_property
     def _partitions(self) -> dict[tuple[str, str], Partition]:

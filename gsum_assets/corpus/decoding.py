@@ -8,7 +8,8 @@ language, then by how common the encoding is. Equal bytes give equal texts, on e
 
 import codecs
 import re
-from unicodedata import category
+
+import regex
 
 ENCODINGS = (
     "cp1252",
@@ -48,14 +49,32 @@ _SAMPLE = 65_536  # bytes from which the encoding is detected
 _LINE = 4_096  # bytes of one line in the sample
 _HIGH = re.compile(rb"[\x80-\xff]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_HIRAGANA = re.compile("[\u3041-\u309f]")
-_JAPANESE = ("cp932", "euc_jp")
 _INVALID = "\N{REPLACEMENT CHARACTER}"
 _MOST_CONTROLS = 0.02  # share of control characters above which bytes are no text
 _MOST_INVALID = 0.02  # share of invalid among the characters outside ASCII that are replaced
 _MOST_CHAOS = 0.25
 _COHERENCE = 0.2  # weight of a recognized language
-_IN_WORDS = "’'ʼ·-‐‑\u00ad\u200c\u200d"
+
+_SCRIPTS = (r"\p{Latin}µ", r"\p{Greek}", r"\p{Cyrillic}", r"\p{Hebrew}", r"\p{Arabic}", r"\p{Thai}")
+_OTHER_LETTER = f"[\\p{{L}}--[{''.join(_SCRIPTS)}]]"  # of East Asia, for the encodings here
+_MIXED = [f"(?<=[\\p{{L}}&&[{script}]])[\\p{{L}}--[{script}]]" for script in _SCRIPTS]
+_FAR_ASCII = re.compile(r"(?<![^\x00-\x7f])[\x00-\x7f]+(?![^\x00-\x7f])")  # beside no other one
+_HIRAGANA = regex.compile("[\u3041-\u309f]")
+_MISPLACED = regex.compile(
+    "|".join(
+        [
+            r"(?<=\p{Ll})\p{Lu}",
+            *_MIXED,
+            f"(?<={_OTHER_LETTER})[\\p{{L}}--{_OTHER_LETTER}]",
+            r"(?<=\p{L})[^\x00-\x7f\p{L}\p{Mn}\p{Mc}\p{Pd}’ʼ·\u00ad\u200c\u200d](?=\p{L})",  # signs
+            r"[\uff61-\uff9f\u3130-\u318f]",  # half-width kana, letters of Hangul
+            r"[[\p{Cc}\p{Cn}\p{Co}]--[\x00-\x7f]]",
+        ]
+    ),
+    regex.VERSION1,
+)
+"""Characters that no language has where they are."""
+_MISPLACED_OR_KANA = regex.compile(rf"[\u3041-\u30ff]|{_MISPLACED.pattern}", regex.VERSION1)
 
 
 class NotTextError(ValueError):
@@ -178,68 +197,24 @@ def _detected(data: bytes) -> tuple[str, str]:
 
 
 def _rank(sample: bytes, encoding: str, unlikely: float) -> tuple[float, int]:
-    text = sample.decode(encoding, "replace")
-    n_high = sum(not character.isascii() for character in text)
-    odd = _n_odd(text, encoding) / max(1, n_high)
-    if encoding in _JAPANESE and len(_HIRAGANA.findall(text)) > 0.2 * n_high:
+    """Return how unlikely an encoding is: also by the share of characters that are misplaced."""
+    text = _FAR_ASCII.sub(" ", sample.decode(encoding, "replace"))
+    n_high = max(1, sum(not character.isascii() for character in text))
+    is_japanese = encoding in ("cp932", "euc_jp")
+    misplaced = _MISPLACED if is_japanese else _MISPLACED_OR_KANA
+    odd = len(misplaced.findall(text)) / n_high
+    if is_japanese and len(_HIRAGANA.findall(text)) > 0.2 * n_high:
         odd -= 0.1
     return round(odd, 2) + round(unlikely, 1), ENCODINGS.index(encoding)
 
 
-def _n_odd(text: str, encoding: str) -> int:
-    """Return how many characters outside ASCII are where no language has them.
-
-    Capitals after small letters, signs and other scripts within words, control characters,
-    undefined characters, and kana where the encoding is not Japanese.
-    """
-    n_odd = 0
-    for before, here, after in zip(" " + text, text, text[1:] + " ", strict=False):
-        if before.isascii() and here.isascii():
-            continue
-        n_odd += (
-            _is_rare(here, encoding)
-            or (before.islower() and here.isupper())
-            or (before.isalpha() and here.isalpha() and _script(before) != _script(here))
-            or (before.isalpha() and after.isalpha() and _is_sign(here))
-        )
-    return n_odd
-
-
-def _is_rare(character: str, encoding: str) -> bool:
-    if "\u3041" <= character <= "\u30ff":  # kana
-        return encoding not in _JAPANESE
-    half_width_kana, jamo = "\uff61" <= character <= "\uff9f", "\u3130" <= character <= "\u318f"
-    undefined = not character.isascii() and category(character) in ("Cc", "Cn", "Co")
-    return half_width_kana or jamo or undefined
-
-
-def _is_sign(character: str) -> bool:
-    """Return whether a character outside ASCII is no letter, mark or dash, nor an apostrophe."""
-    if character.isascii() or character.isalpha() or character in _IN_WORDS:
-        return False
-    return category(character) not in ("Mn", "Mc", "Pd")
-
-
-def _script(letter: str) -> int:
-    """Return a number for the script of a letter; all of East Asia has one."""
-    starts = (0x0370, 0x0400, 0x0530, 0x0590, 0x0600, 0x0900, 0x0E00, 0x1E00, 0x1F00, 0x2E80)
-    code = ord(letter)
-    if 0x1E00 <= code < 0x1F00 or code < 0x0370:
-        return 0
-    if 0x1F00 <= code < 0x2000:
-        return 1
-    return sum(code >= start for start in starts)
-
-
-_INVISIBLE = frozenset(("Cc", "Cf", "Cn", "Cs", "Zl", "Zp", "Zs"))
-_BLANK_LETTERS = frozenset(  # fillers of Hangul, the blank of Braille, joiners and selectors
-    ["\u115f", "\u1160", "\u3164", "\uffa0", "\u2800", "\u034f", *map(chr, range(0xFE00, 0xFE10))]
+_VISIBLE = regex.compile(
+    r"[^\p{Cc}\p{Cf}\p{Cn}\p{Cs}\p{Z}"
+    # fillers of Hangul, the blank of Braille, joiners and selectors
+    r"\u115f\u1160\u3164\uffa0\u2800\u034f\ufe00-\ufe0f]"
 )
 
 
 def is_blank(text: str) -> bool:
     """Return whether a text has only blanks, control, formatting and other invisible characters."""
-    return not any(
-        category(character) not in _INVISIBLE and character not in _BLANK_LETTERS
-        for character in text
-    )
+    return not _VISIBLE.search(text)

@@ -1,6 +1,6 @@
 """The steps of a corpus: documents, chunks, embeddings, questions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.intake import NONE_REJECTED
@@ -38,17 +39,13 @@ def _folder(inputs: Inputs) -> Path:
 def _documents(inputs: Inputs) -> Result:
     folder, listed = _folder(inputs), inputs.table("source_documents")
     on_page = reporter(f"converting files of {inputs.corpus}: pages", inputs.log)
-    with Conversion(inputs.warehouse, inputs.corpus, on_page) as conversion:
+    with Converter(on_page) as converter:
+        conversion = Conversion(converter, inputs.warehouse, inputs.corpus)
         listed_ids = set(listed["document_id"].to_pylist())
         read = take(folder, load_settings(folder), conversion.convert, listed_ids)
     versions = inputs.versions.get("source_documents", {})
     listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
     versions.update(observe.changed_since(inputs.warehouse, listed_versions, read.listing))
-    other_tables: Mapping[str, Sequence[Any]] = {
-        "rejected_documents": read.rejected,
-        "converted_documents": conversion.done,
-        "document_sections": read.sections,
-    }
     return Result(
         rows_of(TABLES["documents"], with_file_dates(read.documents, _file_dates(listed, read))),
         [
@@ -56,7 +53,11 @@ def _documents(inputs: Inputs) -> Result:
             for document in read.rejected
             if not document.is_other_type
         ],
-        {name: rows_of(TABLES[name], items) for name, items in other_tables.items()},
+        {
+            "rejected_documents": rows_of(TABLES["rejected_documents"], read.rejected),
+            "converted_documents": conversion.rows,
+            "document_sections": rows_of(TABLES["document_sections"], read.sections),
+        },
     )
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets, size_of
 from gsum_assets.corpus.chunk import Chunk, chunk_documents, default_tokenizer
+from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.load import bucket_of, take
 from gsum_assets.corpus.observe import found
@@ -238,7 +239,8 @@ def _cut(stale: FoundStaleness, ids: Sequence[str]) -> Iterator[tuple[list[Chunk
     n_all = sum(rows.num_rows for rows in stale.listed.values())
     n_read = min(len(ids), max(1, n_all * _MOST_READ // max(n_bytes, 1)))
     if ids:
-        with Conversion(stale.workspace.store, stale.corpus) as conversion:
+        with Converter() as converter:
+            conversion = Conversion(converter, stale.workspace.store, stale.corpus)
             documents = take(folder, settings, conversion.convert, ids[:n_read]).documents
         chunks = chunk_documents(documents, settings, default_tokenizer())
         for _, of_document in groupby(chunks, lambda chunk: chunk.document_id):

@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from gsum_assets.corpus.conversion.converter import Converter
-from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError
-from gsum_assets.corpus.conversion.worker import CONVERTERS, convert
+from gsum_assets.corpus.conversion.formats import ConversionError
+from gsum_assets.corpus.conversion.worker import convert
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import Locations, sections_of
 from gsum_assets.pipeline.tables import TABLES
@@ -81,10 +81,6 @@ def location(suffix: str, content: bytes, words: str) -> str:
     start = found.text.index(words)
     rows = rows_of(TABLES["document_sections"], sections)
     return Locations(rows)("a", start, start + len(words))
-
-
-def test_every_format_has_a_converter() -> None:
-    assert {entry.name for entry in FORMATS.values()} == set(CONVERTERS)
 
 
 def test_headings_of_rtf_are_outline_levels() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, decoded_text
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, Report, decoded_text
 
 UNKNOWN = "Unknown Speaker"
 """Label of speech without a name, where the captions around it have one."""
@@ -49,7 +49,7 @@ class _Caption:
     lines: tuple[str, ...]
 
 
-def convert_captions(content: bytes) -> Converted:
+def convert_captions(content: bytes, _: Report) -> Converted:
     """Return captions as a transcript, one line "Name: text" per turn, with the captions' times."""
     captions = _without_repeats(_captions(decoded_text(content).strip("\ufeff \t\n")))
     speech = [spoken for caption in captions for spoken in _speech_of(caption)]

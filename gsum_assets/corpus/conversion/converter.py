@@ -6,11 +6,9 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, Report
 
 SILENCE_S = 60.0
 """Seconds without a finished page after which the conversion of a file fails."""
@@ -33,7 +31,7 @@ class Converter:
 
     def __init__(
         self,
-        on_page: Callable[[int, int], None] = lambda done, total: None,
+        on_page: Report = lambda done, total: None,
         silence_s: float = SILENCE_S,
         command: tuple[str, ...] = _COMMAND,
     ) -> None:
@@ -46,12 +44,7 @@ class Converter:
     def __enter__(self) -> "Converter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end()
 
     def convert(self, suffix: str, content: bytes) -> Converted:
@@ -68,7 +61,10 @@ class Converter:
             assert process.stdin is not None
             process.stdin.write(header + b"\n" + content)
             process.stdin.flush()
-            message = self._answer(process)
+            message = json.loads(self._line(process))
+            while "done" in message:
+                self._on_page(message["done"], message["total"])
+                message = json.loads(self._line(process))
         except BaseException as error:
             self._end()
             if isinstance(error, BrokenPipeError | EOFError):
@@ -78,20 +74,8 @@ class Converter:
             raise
         if problem := message.get("problem"):
             raise ConversionError(problem)
-        return Converted(
-            message["title"],
-            message["text"],
-            tuple(message["page_starts"]),
-            tuple(message["labels"]),
-        )
-
-    def _answer(self, process: subprocess.Popen[bytes]) -> dict:
-        """Return the last message on a file; pass on the messages on its progress."""
-        while True:
-            message = json.loads(self._line(process))
-            if "done" not in message:
-                return message
-            self._on_page(message["done"], message["total"])
+        starts, labels = tuple(message["page_starts"]), tuple(message["labels"])
+        return Converted(message["title"], message["text"], starts, labels)
 
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
@@ -112,12 +96,11 @@ class Converter:
         return line
 
     def _start(self) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE
         paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             self._command,
-            stdin=pipe,
-            stdout=pipe,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )

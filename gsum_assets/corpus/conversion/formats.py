@@ -1,19 +1,38 @@
-"""Registry of the file types that are converted, and the result of a conversion."""
+"""The file types that are converted, and what their converters share.
+
+A format is a line of `FORMATS` and a function `convert_NAME(content, report) -> Converted`. It
+raises `ConversionError` if the file is damaged, encrypted, of another type, or has no text.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import accumulate
 from typing import Literal
 
 from gsum_assets.corpus.decoding import NotTextError, decode
 
 _OWN_VERSION = "2"  # increase it when the text of a file may change
 _HTML = ("beautifulsoup4", "lxml", "markdownify")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_LONGEST_TITLE = 200  # characters; anything longer is a text
+_JUNK = re.compile(
+    r"""
+      microsoft\s(word|powerpoint|office).*   # "Microsoft Word - report.doc"
+    | (untitled|unbenannt|sans\stitre|no\stitle|title|document|doc|slide|presentation)[\s_-]*\d*
+    | powerpoint[ -]pr.sentation
+    | .*\.(docx?|pptx?|xlsx?|pdf|dvi|ps|tex|indd|qxd|rtf|odt|html?|txt)
+    | [\W\d_]*                                # no letter
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
 
 Mark = Literal["page", "slide", "time", "row", "cell", "heading"]
+Report = Callable[[int, int], None]
+"""Called with the number of pages done, and of all pages of the file."""
 
 
 @dataclass(frozen=True)
@@ -22,50 +41,50 @@ class Format:
 
     Attributes
     ----------
-    name : the converter, a key of `worker.CONVERTERS`.
+    name : of the function, without `convert_`.
+    module : that has the function, in this folder.
     libraries : packages whose versions the text depends on.
     mark : what `Converted.page_starts` are, and the name of a location in the document.
     is_markdown : whether the text is Markdown, so that lines beginning with "#" are headings.
     """
 
     name: str
+    module: str
     libraries: tuple[str, ...] = ()
     mark: Mark = "page"
     is_markdown: bool = True
 
 
-_WEB, _CAPTIONS = Format("html", _HTML), Format("captions", ("webvtt-py",), "time", False)
-_WORKBOOK = Format("workbook", ("python-calamine",), "row", False)
+_WEB = Format("html", "html", _HTML)
+_CAPTIONS = Format("captions", "captions", ("webvtt-py",), "time", is_markdown=False)
+_WORKBOOK = Format("workbook", "office", ("python-calamine",), "row", is_markdown=False)
 FORMATS = {
-    ".pdf": Format("pdf", ("pypdfium2",), is_markdown=False),
-    ".docx": Format("docx", ("mammoth", *_HTML)),
-    ".odt": Format("odt", _HTML),
-    ".rtf": Format("rtf", ("striprtf",)),
-    ".pptx": Format("pptx", ("python-pptx",), "slide", False),
+    ".pdf": Format("pdf", "pdf", ("pypdfium2",), is_markdown=False),
+    ".docx": Format("docx", "office", ("mammoth", *_HTML)),
+    ".odt": Format("odt", "office", _HTML),
+    ".rtf": Format("rtf", "office", ("striprtf",)),
+    ".pptx": Format("pptx", "office", ("python-pptx",), "slide", is_markdown=False),
     ".xlsx": _WORKBOOK,
     ".xls": _WORKBOOK,
     ".ods": _WORKBOOK,
     ".html": _WEB,
     ".htm": _WEB,
     ".xhtml": _WEB,
-    ".epub": Format("epub", _HTML),
-    ".eml": Format("message", _HTML),
-    ".mbox": Format("mailbox", _HTML),
+    ".epub": Format("epub", "html", _HTML),
+    ".eml": Format("message", "mail", _HTML),
+    ".mbox": Format("mailbox", "mail", _HTML),
     ".vtt": _CAPTIONS,
     ".srt": _CAPTIONS,
     ".sbv": _CAPTIONS,
-    ".rst": Format("rst", ("docutils", *_HTML)),
-    ".tex": Format("latex", ("pylatexenc",)),
-    ".ipynb": Format("notebook", mark="cell"),
+    ".rst": Format("rst", "restructured", ("docutils", *_HTML)),
+    ".tex": Format("latex", "latex", ("pylatexenc",)),
+    ".ipynb": Format("notebook", "notebook", mark="cell"),
 }
 """How a file is read, by its extension in lower case."""
 
 
 class ConversionError(Exception):
-    """Error for a file that cannot be converted; the message has reason and remedy.
-
-    Every converter raises it if a file is damaged, encrypted, of another type, or has no text.
-    """
+    """Error for a file that cannot be converted; the message has reason and remedy."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +123,25 @@ def with_text(title: str, text: str) -> Converted:
     return Converted(title, text)
 
 
+def paged(
+    title: str, pages: Sequence[str], labels: Sequence[str] = (), separator: str = "\n\n"
+) -> Converted:
+    """Return a document of several pages, slides, rows or cells."""
+    ends = accumulate(len(page) + len(separator) for page in pages)
+    starts = [0, *ends][: len(pages)]
+    return Converted(title, separator.join(pages), tuple(starts), tuple(labels))
+
+
+def tidied(text: str) -> str:
+    """Return a text with LF as line end, without NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def single_blank_lines(text: str) -> str:
+    """Return a text with one blank line at most in a row, none at its beginning and end."""
+    return _BLANK_LINES.sub("\n\n", text).strip("\n")
+
+
 @cache
 def converter_version(suffix: str) -> str:
     """Return name and versions of the converter of an extension: `pdf-1 pypdfium2-5.15.2`."""
@@ -112,29 +150,15 @@ def converter_version(suffix: str) -> str:
     return " ".join([f"{entry.name}-{_OWN_VERSION}", *packages])
 
 
-@cache
 def converters_version() -> str:
     """Return the versions of all converters."""
     return "; ".join(sorted({converter_version(suffix) for suffix in FORMATS}))
 
 
-_MOST_CHARS = 200  # maximum length of a title; anything longer is a text
-_JUNK = re.compile(
-    r"""
-      microsoft\s(word|powerpoint|office).*   # "Microsoft Word - report.doc"
-    | (untitled|unbenannt|sans\stitre|no\stitle|title|document|doc|slide|presentation)[\s_-]*\d*
-    | powerpoint[ -]pr.sentation
-    | .*\.(docx?|pptx?|xlsx?|pdf|dvi|ps|tex|indd|qxd|rtf|odt|html?|txt)
-    | [\W\d_]*                                # no letter
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
-
-
 def useful_title(title: object) -> str:
     """Return a title on one line, or "" if it says nothing about the document."""
     text = " ".join(title.split()) if isinstance(title, str) else ""
-    return "" if len(text) > _MOST_CHARS or _JUNK.fullmatch(text) else text
+    return "" if len(text) > _LONGEST_TITLE or _JUNK.fullmatch(text) else text
 
 
 def decoded_text(content: bytes) -> str:
@@ -143,4 +167,4 @@ def decoded_text(content: bytes) -> str:
         text, _ = decode(content)
     except NotTextError as error:
         raise ConversionError(str(error)) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return tidied(text)

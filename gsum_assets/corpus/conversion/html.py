@@ -5,14 +5,16 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
+    Report,
     readable_as,
+    single_blank_lines,
+    tidied,
     useful_title,
 )
 from gsum_assets.corpus.decoding import NotTextError, decode
@@ -30,11 +32,17 @@ _NAVIGATION = re.compile(
 _MAIN = ("main", "[role=main]", "article")
 _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
-_BLANK_LINES = re.compile(r"\n[ \t]*(\n[ \t]*)+\n")
 _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del"]
+_XML_NAMES = {
+    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
+    "o": "http://www.idpf.org/2007/opf",
+    "d": "http://purl.org/dc/elements/1.1/",
+    "e": "http://www.w3.org/2001/04/xmlenc#",
+}
+_CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 
 
-def convert_html(content: bytes) -> Converted:
+def convert_html(content: bytes, _: Report) -> Converted:
     """Return the main text of a web page as Markdown."""
     page = html_to_markdown(decoded(content))
     if not page.text:
@@ -89,17 +97,13 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
         tag.decompose()
     root: Any = soup.body or soup
     if not whole:
-        for tag in [tag for tag in root.find_all(["div", "ul", "table", "p"]) if _navigates(tag)]:
-            tag.decompose()
+        for tag in root.find_all(["div", "ul", "table", "p"]):
+            attributes = tag.attrs or {}  # None within a removed tag
+            names = [*(attributes.get("class") or ()), attributes.get("id") or ""]
+            if any(_NAVIGATION.fullmatch(name) for name in names):
+                tag.decompose()
         root = _main(root)
     return Converted(title, _markdown(root))
-
-
-def _navigates(tag: Any) -> bool:
-    if tag.attrs is None:  # inside of a removed tag
-        return False
-    names = [*(tag.get("class") or []), tag.get("id") or ""]
-    return any(_NAVIGATION.fullmatch(name) for name in names)
 
 
 def _main(root: Any) -> Any:
@@ -136,21 +140,11 @@ def _markdown(root: Any) -> str:
         wrap=True,  # joins the lines of a paragraph
         wrap_width=None,
     )
-    text = converter.convert_soup(root).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    text = "\n".join(line.rstrip() for line in text.replace("\xa0", " ").split("\n"))
-    return _BLANK_LINES.sub("\n\n", text).strip("\n")
+    text = tidied(converter.convert_soup(root)).replace("\xa0", " ")
+    return single_blank_lines("\n".join(line.rstrip() for line in text.split("\n")))
 
 
-_XML_NAMES = {
-    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
-    "o": "http://www.idpf.org/2007/opf",
-    "d": "http://purl.org/dc/elements/1.1/",
-    "e": "http://www.w3.org/2001/04/xmlenc#",
-}
-_CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
-
-
-def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converted:
+def convert_epub(content: bytes, report: Report) -> Converted:
     """Return the chapters of a book as Markdown, in reading order."""
     with readable_as("EPUB", "download it again"), zipfile.ZipFile(io.BytesIO(content)) as archive:
         rootfile = xml_root(archive.read("META-INF/container.xml")).find(

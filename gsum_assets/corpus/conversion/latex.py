@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gsum_assets.corpus.conversion.formats import (
-    ConversionError,
     Converted,
+    Report,
     decoded_text,
     readable_as,
+    single_blank_lines,
     useful_title,
+    with_text,
 )
 
 _LEVELS = {
@@ -31,10 +33,9 @@ _UNREAD = (
     *("maketitle", "tableofcontents", "today", "date", "thanks", "vspace", "hspace"),
 )
 _WITHOUT_ARGUMENT = ("maketitle", "tableofcontents", "today")
-_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
-def convert_latex(content: bytes) -> Converted:
+def convert_latex(content: bytes, _: Report) -> Converted:
     r"""Return a LaTeX file as Markdown: sections as headings, mathematics as it was written.
 
     Macros that the file defines are not expanded, and files that it inputs are not read.
@@ -50,11 +51,10 @@ def convert_latex(content: bytes) -> Converted:
             _text(decoder, source[: body.start()])  # for the title alone
         text = _text(decoder, body[1] if body else source)
     text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
-    text = _BLANK_LINES.sub("\n\n", text).strip("\n")
-    if not text.strip():
-        raise ConversionError("the document has no text; fill it or remove it")
     title = useful_title(titles[0]) if titles else ""
-    return Converted(title, f"# {title}\n\n{text}" if title else text)
+    heading = f"# {title}\n\n" if title else ""
+    text = single_blank_lines(text)
+    return with_text(title, heading + text if text else "")
 
 
 def _text(decoder: Any, source: str) -> str:

@@ -6,14 +6,20 @@ from email.message import EmailMessage
 from email.policy import default
 from typing import cast
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    Report,
+    tidied,
+    useful_title,
+)
 from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a message of a mailbox
 
 
-def convert_eml(content: bytes) -> Converted:
+def convert_message(content: bytes, _: Report) -> Converted:
     """Return a message as Markdown: subject as heading, sender, recipients, date, text."""
     message = cast(EmailMessage, email.message_from_bytes(content, policy=default))
     subject = _header(message, "Subject")
@@ -29,7 +35,7 @@ def convert_eml(content: bytes) -> Converted:
     return Converted(useful_title(subject), "\n\n".join(block for block in blocks if block))
 
 
-def convert_mbox(content: bytes) -> Converted:
+def convert_mailbox(content: bytes, report: Report) -> Converted:
     """Return all messages of a mailbox, one after the other."""
     normalized = content.replace(b"\r\n", b"\n")
     begins = list(_MESSAGE.finditer(normalized))
@@ -41,7 +47,7 @@ def convert_mbox(content: bytes) -> Converted:
     for start, end in zip(starts, ends, strict=True):
         message = re.sub(rb"^>(>*From )", rb"\1", normalized[start:end], flags=re.MULTILINE)
         try:
-            texts.append(convert_eml(message).text)
+            texts.append(convert_message(message, report).text)
         except ConversionError:  # skip empty messages of a mailbox
             continue
     if not texts:
@@ -68,5 +74,4 @@ def _body(message: EmailMessage) -> str:
     charset = part.get_content_charset()
     if part.get_content_subtype() == "html":
         return html_to_markdown(decoded(content, charset), whole=True).text
-    text = decoded(content, charset).replace("\r\n", "\n").replace("\r", "\n")
-    return text.replace("\0", "")
+    return tidied(decoded(content, charset))

@@ -7,17 +7,18 @@ from typing import Any
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
+    Report,
     decoded_text,
+    paged,
     readable_as,
     useful_title,
 )
 
-_BREAK = "\n\n"
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+\S", re.MULTILINE)
 _BACKTICKS = re.compile(r"`{3,}")
 
 
-def convert_notebook(content: bytes) -> Converted:
+def convert_notebook(content: bytes, _: Report) -> Converted:
     """Return the cells of a notebook as Markdown, code in fences; outputs are not read.
 
     Cells are numbered where no Markdown cell has a heading.
@@ -40,14 +41,9 @@ def convert_notebook(content: bytes) -> Converted:
         raise ConversionError("the notebook has no text in its cells; fill it or remove it")
     title = useful_title(metadata.get("title"))
     if any(kind == "markdown" and _HEADING.search(source) for kind, source in cells):
-        return Converted(title, _BREAK.join(texts))
-    starts, numbers, length = [], [], 0
-    filled = [number for number, (_, source) in enumerate(cells, 1) if source.strip()]
-    for number, text in zip(filled, texts, strict=True):
-        starts.append(length)
-        numbers.append(f"cell {number}")
-        length += len(text) + len(_BREAK)
-    return Converted(title, _BREAK.join(texts), tuple(starts), tuple(numbers))
+        return Converted(title, "\n\n".join(texts))
+    labels = [f"cell {number}" for number, (_, source) in enumerate(cells, 1) if source.strip()]
+    return paged(title, texts, labels)
 
 
 def _shown(kind: Any, source: str, language: str) -> str:

@@ -1,44 +1,69 @@
-"""Text of Word, PowerPoint, RTF, OpenDocument and workbook files."""
+"""Text of Word, PowerPoint, OpenDocument, RTF and workbook files."""
 
 import datetime as dt
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from html import escape
-from itertools import accumulate
 from typing import Any
 
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
+    Report,
+    paged,
     readable_as,
+    single_blank_lines,
+    tidied,
     useful_title,
     with_text,
 )
 from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
-_BREAK = "\n\n"
+_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
+_ODF_TEXT, _ODF_TABLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}"
+_ODF_TAGS = {
+    f"{_ODF_TEXT}p": "p",
+    f"{_ODF_TEXT}list": "ul",
+    f"{_ODF_TEXT}list-item": "li",
+    f"{_ODF_TABLE}table": "table",
+    f"{_ODF_TABLE}table-row": "tr",
+    f"{_ODF_TABLE}table-cell": "td",
+}
+_ODF_BLANKS = {f"{_ODF_TEXT}s": " ", f"{_ODF_TEXT}tab": " ", f"{_ODF_TEXT}line-break": "<br/>"}
+_ODF_UNREAD = frozenset(
+    {
+        f"{_ODF_TEXT}tracked-changes",  # deleted text
+        f"{_ODF_TEXT}table-of-content",
+        f"{_ODF_TEXT}sequence-decls",
+        f"{{{_ODF}office:1.0}}annotation",
+    }
+)
+_RTF_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
+_RTF_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
+_EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
 
 
-def convert_docx(content: bytes) -> Converted:
+def convert_docx(content: bytes, _: Report) -> Converted:
     """Return a Word file as Markdown; headings are those of its styles."""
     import mammoth
 
-    properties = _open(content, "Word", "word/document.xml")
+    title = _title(content, "Word", "word/document.xml")
     with _readable_by("Word"):
         without_images = mammoth.images.img_element(lambda image: {"src": ""})
         html = mammoth.convert_to_html(io.BytesIO(content), convert_image=without_images).value
-    return with_text(useful_title(properties), html_to_markdown(html, whole=True).text)
+    return with_text(title, html_to_markdown(html, whole=True).text)
 
 
-def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converted:
+def convert_pptx(content: bytes, report: Report) -> Converted:
     """Return a PowerPoint file as Markdown: each slide's title as a heading, and its notes."""
     from pptx import Presentation
 
-    title = _open(content, "PowerPoint", "ppt/presentation.xml")
+    title = _title(content, "PowerPoint", "ppt/presentation.xml")
     with _readable_by("PowerPoint"):
         slides = list(Presentation(io.BytesIO(content)).slides)
         texts = []
@@ -50,14 +75,11 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
             f"no text on its {len(texts):,} slides, perhaps only pictures; describe them in text, "
             "or remove it"
         )
-    starts = accumulate((len(text) + len(_BREAK) for text in texts[:-1]), initial=0)
-    return Converted(useful_title(title), _BREAK.join(texts), tuple(starts))
+    return paged(title, texts)
 
 
-def _open(content: bytes, program: str, member: str) -> str:
+def _title(content: bytes, program: str, member: str) -> str:
     """Check that the archive is readable, and return the title in its properties."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
-
     if content.startswith(_OLE):
         raise ConversionError(
             f"encrypted, or of {program} 97; save it in {program} without a password, in the "
@@ -66,11 +88,10 @@ def _open(content: bytes, program: str, member: str) -> str:
     with _readable_by(program), zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.getinfo(member)
         has_title = "docProps/core.xml" in archive.namelist()
-        properties = archive.read("docProps/core.xml") if has_title else b"<none/>"
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    root = etree.fromstring(properties, parser)
-    title = None if root is None else root.find("{http://purl.org/dc/elements/1.1/}title")
-    return "" if title is None else title.text or ""
+        properties = archive.read("docProps/core.xml") if has_title else b""
+    with suppress(ValueError):
+        return useful_title(xml_root(properties).findtext(_TITLE, ""))
+    return ""
 
 
 def _readable_by(program: str) -> AbstractContextManager[None]:
@@ -106,29 +127,7 @@ def _clean(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-_ODF_TEXT, _ODF_TABLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}"
-_ODF_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
-_ODF_TAGS = {
-    f"{_ODF_TEXT}p": "p",
-    f"{_ODF_TEXT}list": "ul",
-    f"{_ODF_TEXT}list-item": "li",
-    f"{_ODF_TABLE}table": "table",
-    f"{_ODF_TABLE}table-row": "tr",
-    f"{_ODF_TABLE}table-cell": "td",
-}
-_ODF_BLANKS = {f"{_ODF_TEXT}tab": " ", f"{_ODF_TEXT}line-break": "<br/>"}
-_ODF_UNREAD = frozenset(
-    {
-        f"{_ODF_TEXT}tracked-changes",  # deleted text
-        f"{_ODF_TEXT}table-of-content",
-        f"{_ODF_TEXT}sequence-decls",
-        f"{{{_ODF}office:1.0}}annotation",
-    }
-)
-
-
-def convert_odt(content: bytes) -> Converted:
+def convert_odt(content: bytes, _: Report) -> Converted:
     """Return an OpenDocument text as Markdown, headings by their outline level."""
     with (
         readable_as("OpenDocument", "open it in LibreOffice and save it again"),
@@ -138,7 +137,7 @@ def convert_odt(content: bytes) -> Converted:
             raise ConversionError("encrypted; save it without a password")
         body = xml_root(archive.read("content.xml")).find(f".//{{{_ODF}office:1.0}}text")
         has_meta = "meta.xml" in archive.namelist()
-        title = xml_root(archive.read("meta.xml")).findtext(_ODF_TITLE, "") if has_meta else ""
+        title = xml_root(archive.read("meta.xml")).findtext(_TITLE, "") if has_meta else ""
         if body is None:
             raise ValueError("content.xml holds no text")
     text = html_to_markdown(f"<body>{_odf_inner(body)}</body>", whole=True).text
@@ -159,8 +158,6 @@ def _odf_html(element: Any) -> str:
         return ""
     if tag in _ODF_BLANKS:
         return _ODF_BLANKS[tag]
-    if tag == f"{_ODF_TEXT}s":
-        return " "
     inner = _odf_inner(element)
     if tag == f"{_ODF_TEXT}h":
         level = element.get(f"{_ODF_TEXT}outline-level", "1")
@@ -174,13 +171,7 @@ def _odf_html(element: Any) -> str:
     return f"<{name}>{inner}</{name}>" if name else inner
 
 
-_RTF_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
-_RTF_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
-_EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
-
-
-def convert_rtf(content: bytes) -> Converted:
+def convert_rtf(content: bytes, _: Report) -> Converted:
     """Return an RTF file as Markdown; headings are the paragraphs with an outline level."""
     from striprtf.striprtf import rtf_to_text
 
@@ -194,12 +185,10 @@ def convert_rtf(content: bytes) -> Converted:
     with readable_as("RTF", "save it again"):
         text = rtf_to_text(marked, errors="replace")
         name = rtf_to_text(rf"{{\rtf1 {title[1]}}}", errors="replace") if title else ""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    text = _BLANK_LINES.sub("\n\n", _EMPTY_HEADING.sub("", text)).strip("\n")
-    return with_text(useful_title(name), text)
+    return with_text(useful_title(name), single_blank_lines(_EMPTY_HEADING.sub("", tidied(text))))
 
 
-def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Converted:
+def convert_workbook(content: bytes, report: Report) -> Converted:
     """Return the rows of all sheets as a Markdown table, formulas by their stored values."""
     from python_calamine import CalamineWorkbook
 

@@ -2,20 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, useful_title
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    Report,
+    paged,
+    useful_title,
+)
 
 _SOFT_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n?")  # PDFium's marks of a hyphen at a line's end
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\uffff]")
 _LETTER = re.compile(r"[^\W_]")
-_PAGE_BREAK = "\n\n"
 
 
-def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted:
+def convert_pdf(content: bytes, report: Report) -> Converted:
     """Return the text of a PDF file, page after page."""
     import pypdfium2
 
@@ -51,8 +55,7 @@ def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted
             f"no text on its {n_pages:,} pages, probably a scan; recognize its text first, for "
             "example with `ocrmypdf in.pdf out.pdf`, and use the result"
         )
-    starts = accumulate((len(text) + len(_PAGE_BREAK) for text in texts[:-1]), initial=0)
-    return Converted(title, _PAGE_BREAK.join(texts), tuple(starts))
+    return paged(title, texts)
 
 
 _EDGE_LINES = 2  # top and bottom lines of a page that may be a running header or footer

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, decoded_text, with_text
+from gsum_assets.corpus.conversion.formats import Converted, Report, decoded_text, with_text
 from gsum_assets.corpus.conversion.html import html_to_markdown
 
 _DIRECTIVE = re.compile(
@@ -30,7 +30,7 @@ _SETTINGS = {
 }
 
 
-def convert_rst(content: bytes) -> Converted:
+def convert_rst(content: bytes, _: Report) -> Converted:
     """Return a reStructuredText file as Markdown.
 
     The content of directives and roles that only Sphinx knows is kept as text; other files that it

@@ -8,46 +8,13 @@ failure. `converter` starts it.
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from typing import IO
 
-from gsum_assets.corpus.conversion.captions import convert_captions
-from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted
-from gsum_assets.corpus.conversion.html import convert_epub, convert_html
-from gsum_assets.corpus.conversion.latex import convert_latex
-from gsum_assets.corpus.conversion.mail import convert_eml, convert_mbox
-from gsum_assets.corpus.conversion.notebook import convert_notebook
-from gsum_assets.corpus.conversion.office import (
-    convert_docx,
-    convert_odt,
-    convert_pptx,
-    convert_rtf,
-    convert_workbook,
-)
-from gsum_assets.corpus.conversion.pdf import convert_pdf
-from gsum_assets.corpus.conversion.restructured import convert_rst
+from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted, Report
 
 MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
-
-Report = Callable[[int, int], None]
-CONVERTERS: dict[str, Callable[[bytes, Report], Converted]] = {
-    "pdf": convert_pdf,
-    "docx": lambda content, _: convert_docx(content),
-    "odt": lambda content, _: convert_odt(content),
-    "rtf": lambda content, _: convert_rtf(content),
-    "pptx": convert_pptx,
-    "workbook": convert_workbook,
-    "html": lambda content, _: convert_html(content),
-    "epub": convert_epub,
-    "message": lambda content, _: convert_eml(content),
-    "mailbox": lambda content, _: convert_mbox(content),
-    "captions": lambda content, _: convert_captions(content),
-    "rst": lambda content, _: convert_rst(content),
-    "latex": lambda content, _: convert_latex(content),
-    "notebook": lambda content, _: convert_notebook(content),
-}
-"""The function of each converter in `FORMATS`."""
 
 
 def convert(suffix: str, content: bytes, report: Report = lambda done, total: None) -> Converted:
@@ -58,8 +25,10 @@ def convert(suffix: str, content: bytes, report: Report = lambda done, total: No
     ConversionError
         If the file has no readable text.
     """
+    entry = FORMATS[suffix]
+    module = import_module(f"gsum_assets.corpus.conversion.{entry.module}")
     try:
-        return CONVERTERS[FORMATS[suffix].name](content, report)
+        return getattr(module, f"convert_{entry.name}")(content, report)
     except MemoryError:
         raise ConversionError(
             f"needs more than {MOST_MEMORY >> 30} GiB of memory to read; split it"
