@@ -18,7 +18,7 @@ import pyarrow as pa
 from gsum.progress import Progress
 from gsum.wording import naming_arguments
 from gsum_assets.answering.workspace import Workspace, section_of
-from gsum_assets.corpus.load import Taken, bucket_of
+from gsum_assets.corpus.load import Loaded, bucket_of
 from gsum_assets.corpus.queries import Query, as_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
@@ -133,7 +133,7 @@ class MemoryTables:
         self,
         family: Family,
         method: str,
-        loaded: Taken,
+        loaded: Loaded,
         questions: Sequence[Query],
         settings: CorpusSettings,
         store: LazyStore,

@@ -11,9 +11,9 @@ from gsum.names import family_named, unknown
 from gsum.progress import Progress
 from gsum.wording import naming_arguments, of_arguments
 from gsum_assets.answering.ask import answer
-from gsum_assets.corpus.load import Taken, take_records
+from gsum_assets.corpus.load import Loaded, load_records
 from gsum_assets.corpus.queries import Query, queries_in
-from gsum_assets.corpus.records import record_of
+from gsum_assets.corpus.records import named_record
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 from gsum_assets.pipeline.corpus_settings import checked_settings as checked_corpus_settings
 from gsum_assets.pipeline.family import Family
@@ -264,7 +264,7 @@ def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
     )
 
 
-def _load_texts(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) -> Taken:
+def _load_texts(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) -> Loaded:
     """Return the documents as lines of `documents.jsonl` would give them."""
     if is_frame(texts):
         rows = records_of(texts)  # type: ignore[arg-type]
@@ -281,8 +281,11 @@ def _load_texts(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSetti
             "texts hold texts; convert files first, or make them a corpus by `gsum init`"
         )
 
-    records = [record_of(row, "texts", line) for line, row in enumerate(rows, 1)]
-    loaded = take_records(records, settings, refuse)
+    records = [
+        named_record(row, "texts", line, json.dumps(row).encode())
+        for line, row in enumerate(rows, 1)
+    ]
+    loaded = load_records(records, settings, refuse)
     if loaded.rejected:
         first = loaded.rejected[0]
         reason = of_arguments(first.reason)

@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
-from typing import TypeVar
 
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.listing import ListedFile, list_files, open_regular, shown_name
@@ -34,8 +34,6 @@ READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
 
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES, COMMUNITIES_FILE)
 _AT_ONCE = 8  # files of an object store read concurrently; each may have max_bytes
-Item = TypeVar("Item")
-Value = TypeVar("Value")
 READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
 """A folder whose youngest file is older than this, in seconds, is not being written."""
@@ -72,7 +70,9 @@ def read_records(
     ids = ids_of_files([file.name for file in files if not is_other_type(file.name)])
 
     def read(file: ListedFile) -> Iterable[Record]:
-        return _records_in(file, ids.get(file.name, ""), max_bytes, document_ids, columns)
+        document_id = ids.get(file.name, "")
+        records = _records_in(file, document_id, max_bytes, document_ids, columns)
+        return records if is_table(file.name) else list(records)  # tables may be large
 
     for records in _ahead(read, files) if is_remote(folder) else map(read, files):
         yield from records
@@ -84,50 +84,35 @@ def _records_in(
     max_bytes: int,
     document_ids: Collection[str] | None,
     columns: ColumnNames,
-) -> Iterable[Record]:
-    """Return the records of a file; a table is read while they are iterated."""
-    name, is_remote_file = shown_name(file.name), isinstance(file.path, RemoteFile)
-    if is_table(file.name) and not file.problem:
-        return _readable(
-            f"{name}:0",
-            name,
-            is_remote_file,
-            lambda: records_of(file.path, name, max_bytes, columns, document_id),
-        )
-    if not is_text_or_converted(file.name):
-        document_id = f"{name}:0"
-    if document_ids is not None and document_id not in document_ids:
-        return []
-    return list(
-        _readable(
-            document_id,
-            name,
-            is_remote_file,
-            lambda: [_whole_file(file, document_id, name, max_bytes)],
-        )
-    )
-
-
-def _readable(
-    document_id: str, name: str, is_remote_file: bool, read: Callable[[], Iterable[Record]]
 ) -> Iterator[Record]:
-    """Yield records, or one with a problem for a file that cannot be read."""
+    """Yield the records of a file, or one with a problem if it cannot be read."""
+    name, is_whole_table = shown_name(file.name), is_table(file.name) and not file.problem
+    prefix = document_id
+    if is_whole_table or not is_text_or_converted(file.name):
+        document_id = f"{name}:0"
+    if not is_whole_table and document_ids is not None and document_id not in document_ids:
+        return
     try:
-        yield from read()
+        if is_whole_table:
+            yield from records_of(file.path, name, max_bytes, columns, prefix)
+        else:
+            yield _whole_file(file, document_id, name, max_bytes)
     except FileNotFoundError:  # deleted since the folder was listed
         return
     except OSError as error:
-        if is_remote_file and not isinstance(error, PermissionError):
+        if isinstance(file.path, RemoteFile) and not isinstance(error, PermissionError):
             raise  # the store cannot be reached: that says nothing about the file
         yield Record(document_id, name, 0, b"unreadable", problem=unreadable(error))
 
 
-def _ahead(function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """Yield values in order; the next ones are computed meanwhile, to hide a store's latency."""
+def _ahead(
+    read: Callable[[ListedFile], Iterable[Record]], files: Iterable[ListedFile]
+) -> Iterator[Iterable[Record]]:
+    """Yield records in order; the next files are read meanwhile, to hide a store's latency."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        pending: deque[Future[Value]] = deque()
-        for item in items:
-            pending.append(pool.submit(function, item))
+        pending: deque[Future[Iterable[Record]]] = deque()
+        for file in files:
+            pending.append(pool.submit(read, file))
             if len(pending) == _AT_ONCE:
                 yield pending.popleft().result()
         while pending:
@@ -202,40 +187,34 @@ def about_broken_link(folder: Path) -> str:
 
 def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -> Record:
     """Return the record of a file, with a problem if it is not read."""
-    suffix = f".{file.name.rpartition('.')[2].lower()}"
+    record = partial(Record, document_id, name, 0)
     is_other = is_other_type(file.name) and not file.name.endswith("/")
     if file.problem:
-        content = file.problem.encode()
-        return Record(document_id, name, 0, content, problem=file.problem, is_other_type=is_other)
+        return record(file.problem.encode(), problem=file.problem, is_other_type=is_other)
     if is_other:
         kind = file.path.suffix.lower() or "none"
         problem = f"files of type {shown_name(kind)} are not read; {READS}; convert or move it"
         if table_suffix(file.name):
             problem = f"no table of documents by its name; questions are read from {QUERIES_FILE}"
-        return Record(document_id, name, 0, b"not read", problem=problem, is_other_type=True)
-    converter = suffix if suffix in FORMATS else ""
+        return record(b"not read", problem=problem, is_other_type=True)
     if file.size > max_bytes:
         ends = b"%d\0" % file.size + _ends(file.path, file.size)
-        return Record(document_id, name, 0, ends, problem=too_large(file.size, max_bytes))
+        return record(ends, problem=too_large(file.size, max_bytes))
     if isinstance(file.path, RemoteFile):
         content = file.path.read_bytes()
     else:  # if it grew beyond `max_bytes`, no more is read than shows it
         with open_regular(file.path) as stream:
             content = stream.read(max_bytes + 1)
     if len(content) > max_bytes:
-        problem = too_large(len(content), max_bytes)
-        return Record(document_id, name, 0, content, problem=problem)
+        return record(content, problem=too_large(len(content), max_bytes))
+    suffix = f".{file.name.rpartition('.')[2].lower()}"
+    converter = suffix if suffix in FORMATS else ""
     has_plain_id = not converter and document_id == plain_id(file.name)
-    title = "" if has_plain_id else file_title(file.name)
-    text = None if converter else content
-    return Record(
-        document_id,
-        name,
-        0,
+    return record(
         content,
-        text=text,
+        text=None if converter else content,
         converter=converter,
-        name=title,
+        name="" if has_plain_id else file_title(file.name),
         modified=file.modified,
     )
 

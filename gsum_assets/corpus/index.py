@@ -14,7 +14,7 @@ from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.intake import NONE_REJECTED
-from gsum_assets.corpus.load import Document, Taken, take, with_file_dates
+from gsum_assets.corpus.load import Document, Loaded, load_folder, with_file_dates
 from gsum_assets.corpus.queries import as_queries, load_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
@@ -42,7 +42,7 @@ def _documents(inputs: Inputs) -> Result:
     with Converter(on_page) as converter:
         conversion = Conversion(converter, inputs.warehouse, inputs.corpus)
         listed_ids = set(listed["document_id"].to_pylist())
-        read = take(folder, load_settings(folder), conversion.convert, listed_ids)
+        read = load_folder(folder, load_settings(folder), conversion.convert, listed_ids)
     versions = inputs.versions.get("source_documents", {})
     listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
     versions.update(observe.changed_since(inputs.warehouse, listed_versions, read.listing))
@@ -61,7 +61,7 @@ def _documents(inputs: Inputs) -> Result:
     )
 
 
-def _file_dates(listed: pa.Table, read: Taken) -> dict[str, datetime | None]:
+def _file_dates(listed: pa.Table, read: Loaded) -> dict[str, datetime | None]:
     """Return when each file was last modified, as of the first observation of its content."""
     known = {
         (row["document_id"], row["content_hash"]): row.get("modified")  # not of earlier versions

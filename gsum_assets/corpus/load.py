@@ -7,7 +7,7 @@ and the line ends CR LF and CR become LF. Files of other formats are converted (
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,8 +70,8 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """Result of `take`; `listing` is equal to the result of `scan` for the same files."""
+class Loaded:
+    """What a corpus folder holds; `listing` is equal to the result of `scan` for the same files."""
 
     documents: list[Document]
     sections: list[Section]
@@ -105,14 +105,26 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
         If the folder does not exist or holds no document.
     """
     fingerprint = settings.reading_fingerprint()
-    records = read_records(folder, settings.documents.max_bytes, None, settings.documents.columns)
     listed, has_document = [], False
-    for record in records:
+    for record in _records(folder, settings):
         listed.append(_listed(record, fingerprint))
         has_document |= not record.is_other_type
     if not has_document:
         raise _no_document(folder)
     return listed
+
+
+def require_documents(folder: Path, settings: CorpusSettings) -> None:
+    """Raise `CorpusError` if the folder does not exist or has no document; read up to the first."""
+    if all(record.is_other_type for record in _records(folder, settings)):
+        raise _no_document(folder)
+
+
+def _records(
+    folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
+) -> Iterator[Record]:
+    limits = settings.documents
+    return read_records(folder, limits.max_bytes, document_ids, limits.columns)
 
 
 def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
@@ -123,20 +135,6 @@ def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
     )
 
 
-def require_documents(folder: Path, settings: CorpusSettings) -> None:
-    """Raise an error for a folder without a document; reads up to the first one.
-
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist or holds no document.
-    """
-    limits = settings.documents
-    records = read_records(folder, limits.max_bytes, None, limits.columns)
-    if all(record.is_other_type for record in records):
-        raise _no_document(folder)
-
-
 def _no_document(folder: Path) -> CorpusError:
     accepted = ", ".join(f"*{name}" if name.startswith(".") else name for name in READ_TYPES)
     return CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
@@ -145,20 +143,20 @@ def _no_document(folder: Path) -> CorpusError:
 def load(
     folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
 ) -> tuple[list[Document], list[Rejected]]:
-    """Return the documents of a corpus folder, and the rejected ones: two fields of `take`."""
+    """Return the documents of a corpus folder, and the rejected ones, see `load_folder`."""
     with Converter() as converter:
-        read = take(
+        loaded = load_folder(
             folder, settings, lambda r: converter.convert(r.converter, r.content), document_ids
         )
-    return read.documents, read.rejected
+    return loaded.documents, loaded.rejected
 
 
-def take(
+def load_folder(
     folder: Path,
     settings: CorpusSettings,
     convert: Convert,
     document_ids: Collection[str] | None = None,
-) -> Taken:
+) -> Loaded:
     """Return the documents of a corpus folder, the rejected ones, and a list of all.
 
     Parameters
@@ -177,45 +175,41 @@ def take(
     CorpusError
         If the folder does not exist.
     """
-    selected = None if document_ids is None else frozenset(document_ids)
-    limits = settings.documents
-    records = read_records(folder, limits.max_bytes, selected, limits.columns)
-    if selected is not None:
-        records = (record for record in records if record.document_id in selected)
-    return take_records(records, settings, convert)
+    if document_ids is None:
+        return load_records(_records(folder, settings), settings, convert)
+    selected = frozenset(document_ids)
+    records = _records(folder, settings, selected)
+    chosen = (record for record in records if record.document_id in selected)  # rows of tables
+    return load_records(chosen, settings, convert)
 
 
-def take_records(records: Iterable[Record], settings: CorpusSettings, convert: Convert) -> Taken:
-    """Return what becomes of records, see `take`."""
+def load_records(records: Iterable[Record], settings: CorpusSettings, convert: Convert) -> Loaded:
+    """Return the documents of records, the rejected ones, and a list of all, see `load_folder`."""
     documents: dict[str, Document] = {}
-    sections: list[Section] = []
     locations: dict[str, str] = {}
-    rejected: list[Rejected] = []
-    listing: list[SourceDocument] = []
+    loaded = Loaded([], [], [], [])
     fingerprint = settings.reading_fingerprint()
     for record in records:
-        listing.append(_listed(record, fingerprint))
+        loaded.listing.append(_listed(record, fingerprint))
         try:
-            if record.problem is None and record.document_id in documents:
-                location = locations[record.document_id]
+            if record.problem is not None:
+                raise _UnusableError(record.problem)
+            if location := locations.get(record.document_id):
                 raise _UnusableError(f"id already used by {location}; rename one of the two")
-            converted = convert(record) if record.converter and record.problem is None else None
+            converted = convert(record) if record.converter else None
             if converted is not None:
                 record = replace(record, title=converted.title, text=converted.text)
             document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
-            rejected.append(
-                Rejected(
-                    record.document_id, record.file, record.line, str(reason), record.is_other_type
-                )
-            )
+            source = record.document_id, record.file, record.line
+            loaded.rejected.append(Rejected(*source, str(reason), record.is_other_type))
         else:
             documents[record.document_id] = document
-            sections += _sections(record, converted, document)
-            locations[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
-                ", line 0"
-            )
-    return Taken(list(documents.values()), sections, rejected, listing)
+            line = f", line {record.line}" if record.line else ""
+            locations[record.document_id] = f"{record.file}{line}"
+            loaded.sections.extend(_sections(record, converted, document))
+    loaded.documents.extend(documents.values())
+    return loaded
 
 
 def with_file_dates(
@@ -247,8 +241,6 @@ def _sections(record: Record, converted: Converted | None, document: Document) -
 
 def _document(record: Record, max_bytes: int) -> Document:
     """Return one record decoded, or raise `_UnusableError`."""
-    if record.problem is not None:
-        raise _UnusableError(record.problem)
     if record.text is None:
         raise _UnusableError("has no text; add the column 'text'")
     text, encoding = _decoded("text", record.text)
@@ -282,9 +274,7 @@ def _document(record: Record, max_bytes: int) -> Document:
 
 def _title(record: Record, text: str) -> str:
     """Return the title column, a file's first heading, or the id, on one line."""
-    title = record.title
-    if isinstance(title, int | float):
-        title = str(title)
+    title = str(record.title) if isinstance(record.title, int | float) else record.title
     title = "" if title is None else _decoded("title", title)[0]
     has_headings = record.line == 0 and (not record.converter or is_markdown(record.converter))
     if not title.strip() and has_headings and (heading := _HEADING.search(text)):

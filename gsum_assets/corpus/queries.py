@@ -77,6 +77,34 @@ class Query:
     is_answerable: bool | None = None
     relevant_chunk_ids: Sequence[str] = ()
 
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        query_id: str | None = None,
+        document_id: str | None = None,
+        *,
+        retrieval_text: str | None = None,
+        relevant_document_ids: Iterable[str] | None = None,
+        form: str | None = None,
+        options: Iterable[str] = (),
+        **values: Any,
+    ) -> Self:
+        """Return a question with the defaults of `queries.jsonl`."""
+        if relevant_document_ids is None:
+            relevant_document_ids = [document_id] if document_id else []
+        choices = list(options)
+        return cls(
+            query_id=query_id or content_query_id(text, document_id),
+            text=text,
+            retrieval_text=retrieval_text or text,
+            document_id=document_id,
+            relevant_document_ids=list(dict.fromkeys(relevant_document_ids)),
+            form=form or ("choice" if choices else "summary"),
+            options=choices,
+            **values,
+        )
+
 
 class _SpanLine(BaseModel):
     """One item of `relevant_spans`."""
@@ -203,26 +231,12 @@ def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
 
 def _query(row: Any) -> Query:
     line = _Line.model_validate(row)
-    relevant = line.relevant_document_ids
-    if relevant is None:
-        relevant = [line.document_id] if line.document_id else []
-    return Query(
-        query_id=line.query_id or content_query_id(line.text, line.document_id),
-        text=line.text,
-        retrieval_text=line.retrieval_text or line.text,
-        kind=line.kind,
-        document_id=line.document_id,
-        references=line.references,
-        relevant_document_ids=list(dict.fromkeys(relevant)),
-        split=line.split,
-        form=line.form or ("choice" if line.options else "summary"),
-        options=line.options,
-        relevant_spans=[
-            Span(span.document_id or line.document_id or "", span.start, span.end)
-            for span in line.relevant_spans
-        ],
-        is_answerable=line.answerable,
-    )
+    values = line.model_dump(exclude={"answerable", "relevant_spans"})
+    spans = [
+        Span(span.document_id or line.document_id or "", span.start, span.end)
+        for span in line.relevant_spans
+    ]
+    return Query.of(**values, relevant_spans=spans, is_answerable=line.answerable)
 
 
 def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:
@@ -234,14 +248,11 @@ def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:
     for row in assertions.select(["query_id", "chunk_ids"]).to_pylist():
         chunk_ids[row["query_id"]] += row["chunk_ids"]
     return [
-        Query(
-            query_id=row["query_id"],
-            text=row["text"],
-            retrieval_text=row["text"],
+        Query.of(
+            row["text"],
+            row["query_id"],
             kind=row["kind"],
-            document_id=None,
             references=[],
-            relevant_document_ids=[],
             split="generated",
             relevant_chunk_ids=list(dict.fromkeys(chunk_ids[row["query_id"]])),
         )

@@ -1,7 +1,6 @@
 """Documents as their source has them, and the ids of those that are whole files."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -12,9 +11,12 @@ from unicodedata import category
 from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.listing import shown_name
 
-_FORBIDDEN = frozenset("/\\")  # separators of paths
 MOST_ID_CHARS = 200
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
+
+TEXT_SUFFIXES = (".txt", ".md")
+_OF_CONVERTED = str.maketrans(dict.fromkeys("|,[]/\\", "_"))
+_NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|\.\.")
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def id_problem(document_id: str) -> str | None:
         return "the id is empty; give each document an id"
     if len(document_id) > MOST_ID_CHARS:
         return f"the id has {len(document_id)} characters, more than {MOST_ID_CHARS}; shorten it"
-    bad = sorted({c for c in document_id if c in _FORBIDDEN or category(c) in ("Cc", "Cs")})
+    bad = sorted({c for c in document_id if c in "/\\" or category(c) in ("Cc", "Cs")})
     if bad or ".." in document_id:
         what = ascii("".join(bad)) if bad else "'..'"
         return f"the id {document_id!a} contains {what}; rename it without"
@@ -111,28 +113,33 @@ def named_record(
         value = str(value)
     if not isinstance(value, str):
         return broken_record(file, line, content, f"document_id is {value!r:.60}; give it a string")
-    if problem := id_problem(value):
+    return record_with_id(value, row, file, line, content, columns)
+
+
+def record_with_id(
+    document_id: str,
+    row: Mapping[str, Any],
+    file: str,
+    line: int,
+    content: bytes,
+    columns: Columns,
+    location: str = "",
+) -> Record:
+    """Return a record from named values, with a problem if its id cannot be used."""
+    if problem := id_problem(document_id):
         return broken_record(file, line, content, problem)
-    title, text, cites = row.get(columns.title), row.get(columns.text), row.get("cites")
-    metadata = further_values(row, columns)
-    return Record(value, file, line, content, title, text, cites, metadata=metadata)
-
-
-def further_values(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return the values of a row that are neither id, title, text nor citations."""
     used = {"document_id", "cites", columns.id, columns.title, columns.text}
-    return {name: value for name, value in row.items() if name not in used}
-
-
-def record_of(row: Mapping[str, Any], file: str, line: int) -> Record:
-    """Return the record of named values, as of a line of JSON."""
-    return named_record(row, file, line, json.dumps(row).encode())
-
-
-TEXT_SUFFIXES = (".txt", ".md")
-_OF_CONVERTED = str.maketrans(dict.fromkeys("|,[]/\\", "_"))
-_NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|\.\.")
-_HASH_BYTES = 4
+    return Record(
+        document_id,
+        file,
+        line,
+        content,
+        row.get(columns.title),
+        row.get(columns.text),
+        row.get("cites"),
+        location=location,
+        metadata={name: value for name, value in row.items() if name not in used},
+    )
 
 
 def ids_of_files(files: Collection[str]) -> dict[str, str]:
@@ -170,7 +177,7 @@ def plain_id(file: str) -> str:
 
 def hashed_id(name: str, document_id: str) -> str:
     """Return a valid id that begins like `document_id` and ends with the hash of a name."""
-    digest = hashlib.blake2b(name.encode("utf-8", "backslashreplace"), digest_size=_HASH_BYTES)
+    digest = hashlib.blake2b(name.encode("utf-8", "backslashreplace"), digest_size=4)
     ending = "-" + digest.hexdigest()
     readable = _NOT_IN_IDS.sub("_", _readable(document_id)).strip()
     return (readable[: MOST_ID_CHARS - len(ending)] or "file") + ending

@@ -4,9 +4,11 @@ A malformed row becomes a row with a `problem`, so that the other rows are kept.
 """
 
 import csv
+import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any
@@ -14,6 +16,7 @@ from typing import IO, Any
 from gsum_assets.corpus.records import PIECE, too_large
 
 _DELIMITERS = ",;\t|"
+_BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -23,14 +26,14 @@ class Row:
     Attributes
     ----------
     line : its first line, from 1; in JSON its number.
-    number : its number for a reader: in CSV as a spreadsheet counts, the header being row 1.
     content : the bytes covered by the content hash.
+    number : its number for a reader: in CSV as a spreadsheet counts, the header being row 1.
     problem : why it cannot be used, or None.
     """
 
     line: int
-    number: int
     content: bytes
+    number: int = 0
     values: Mapping[str, Any] | None = None
     problem: str | None = None
 
@@ -39,7 +42,51 @@ class NoTableError(Exception):
     """Error for a JSON file that holds no table."""
 
 
-def json_lines(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
+def table_rows(
+    stream: IO[bytes], suffix: str, max_bytes: int
+) -> tuple[list[str] | None, Iterator[Row]]:
+    """Return the names of a header, None for JSON, and the rows; damage is a row of its own.
+
+    Parameters
+    ----------
+    stream : unpacked content.
+    suffix : extension of the file, with that of its archive: ".csv.gz".
+
+    Raises
+    ------
+    NoTableError
+        From the rows, if a JSON file holds no table.
+    """
+    if suffix == ".json":
+        return None, _json_items(stream, max_bytes)
+    if suffix.startswith(".jsonl"):
+        return None, _until_damage(_json_lines(stream, max_bytes))
+    try:
+        names, rows = _csv_table(stream, max_bytes)
+    except _BROKEN_ARCHIVE as error:
+        return None, iter([_damage(error, 1)])
+    except csv.Error as error:
+        return None, iter([_not_csv(error, 1)])
+    return names, _until_damage(rows)
+
+
+def _until_damage(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield rows, and one with a problem where a compressed file is damaged."""
+    line = 0
+    try:
+        for row in rows:
+            line = row.line
+            yield row
+    except _BROKEN_ARCHIVE as error:
+        yield _damage(error, line + 1)
+
+
+def _damage(error: Exception, line: int) -> Row:
+    problem = f"the gzip archive is damaged ({error}); compress it again"
+    return Row(line, b"", problem=problem)
+
+
+def _json_lines(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
     """Yield the rows of a file with one JSON object per line."""
     # JSON may use six bytes for a character ("\u0001"): the text of a longer line is too large.
     limit = 6 * max_bytes + PIECE
@@ -53,7 +100,7 @@ def json_lines(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
                 if rest.endswith(b"\n"):
                     break
             ends = b"%d\0" % size + content[:PIECE]
-            yield Row(line, line, ends, problem=too_large(size, max_bytes))
+            yield Row(line, ends, problem=too_large(size, max_bytes))
             continue
         content = content.removeprefix(b"\xef\xbb\xbf").strip()
         if content:
@@ -71,41 +118,35 @@ def _json_row(content: bytes, line: int) -> Row:
         problem = f"line {line} is not usable JSON: {error}; correct the line"
     else:
         return _object_row(values, line, content, f"line {line}")
-    return Row(line, line, content, problem=problem)
+    return Row(line, content, problem=problem)
 
 
 def _object_row(values: Any, number: int, content: bytes, name: str) -> Row:
     if isinstance(values, dict):
-        return Row(number, number, content, values)
+        return Row(number, content, number, values)
     problem = f"{name} holds a {type(values).__name__}, not an object; write {{…}}"
-    return Row(number, number, content, problem=problem)
+    return Row(number, content, problem=problem)
 
 
-def json_items(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
-    """Yield the rows of a JSON file: an array of objects, or an object that has one such array.
-
-    An object without an array is one row.
-
-    Raises
-    ------
-    NoTableError
-        If it holds something else.
-    """
+def _json_items(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
+    """Yield the rows of a JSON file, see `items_of`."""
     content = stream.read(max_bytes + 1)
     if len(content) > max_bytes:
-        yield Row(0, 0, content[:PIECE], problem=too_large(len(content), max_bytes))
+        yield Row(0, content[:PIECE], problem=too_large(len(content), max_bytes))
         return
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError) as error:
-        yield Row(0, 0, content, problem=f"not JSON: {error}; correct or move the file")
+        yield Row(0, content, problem=f"not JSON: {error}; correct or move the file")
         return
     for number, item in enumerate(items_of(whole), start=1):
         yield _object_row(item, number, json.dumps(item).encode(), f"item {number}")
 
 
 def items_of(whole: Any) -> list[Any]:
-    """Return the items of a JSON file; changes of the list change `whole`, unless it is a row.
+    """Return the items of a JSON file: an array of objects, or an object with one such array.
+
+    An object without an array is one row. Changes of the list change `whole`, unless it is a row.
 
     Raises
     ------
@@ -126,7 +167,7 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
-def csv_header(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[Row]]:
+def _csv_table(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[Row]]:
     """Return the column names of CSV or TSV, and its rows.
 
     The separator is the one of `,`, `;`, tab and `|` that divides the header into most columns.
@@ -153,7 +194,7 @@ def encoding_of(stream: IO[bytes]) -> str:
     return "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
-def _csv_rows(reader: Any, header: Sequence[str]) -> Iterator[Row]:
+def _csv_rows(reader: Any, header: list[str]) -> Iterator[Row]:
     number = 1
     while True:
         line = reader.line_num + 1
@@ -161,18 +202,22 @@ def _csv_rows(reader: Any, header: Sequence[str]) -> Iterator[Row]:
         try:
             values = next(reader, None)
         except csv.Error as error:
-            problem = f"line {line} is not CSV: {error}; correct its quotes"
-            yield Row(line, number, problem.encode(), problem=problem)
+            yield _not_csv(error, line)
             continue
         if values is None:
             return
         content = json.dumps(values).encode()
         if values and len(values) != len(header):
             problem = f"line {line} has {len(values)} fields, the header {len(header)}; correct it"
-            yield Row(line, number, content, problem=problem)
+            yield Row(line, content, problem=problem)
         elif values:
             row: dict[str, Any] = dict(zip(header, values, strict=True))
             cell = row.get("cites", "")
             cited = [cited.strip() for cited in cell.split(";") if cited.strip()]
             row["cites"] = cited if cell.strip() else None
-            yield Row(line, number, content, row)
+            yield Row(line, content, number, row)
+
+
+def _not_csv(error: csv.Error, line: int) -> Row:
+    problem = f"line {line} is not CSV: {error}; correct its quotes"
+    return Row(line, problem.encode(), problem=problem)

@@ -17,7 +17,7 @@ from gsum_assets.corpus.buckets import Buckets, size_of
 from gsum_assets.corpus.chunk import Chunk, chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.convert import Conversion
-from gsum_assets.corpus.load import bucket_of, take
+from gsum_assets.corpus.load import bucket_of, load_folder
 from gsum_assets.corpus.observe import found
 from gsum_assets.corpus.queries import Query, load_queries
 from gsum_assets.evaluation.judges.settings import JudgesSettings
@@ -241,7 +241,7 @@ def _cut(stale: FoundStaleness, ids: Sequence[str]) -> Iterator[tuple[list[Chunk
     if ids:
         with Converter() as converter:
             conversion = Conversion(converter, stale.workspace.store, stale.corpus)
-            documents = take(folder, settings, conversion.convert, ids[:n_read]).documents
+            documents = load_folder(folder, settings, conversion.convert, ids[:n_read]).documents
         chunks = chunk_documents(documents, settings, default_tokenizer())
         for _, of_document in groupby(chunks, lambda chunk: chunk.document_id):
             yield list(of_document), len(ids) / n_read

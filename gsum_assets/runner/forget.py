@@ -12,7 +12,7 @@ from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.folder import read_records
-from gsum_assets.corpus.load import take_records
+from gsum_assets.corpus.load import load_records
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.table_files import is_table, records_of
@@ -170,7 +170,7 @@ def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
         name = original.name
         records = [Record(document_id, name, 0, content, text=text, converter=converter)]
     with Converter() as process:
-        taken = take_records(records, settings, lambda r: process.convert(r.converter, r.content))
+        taken = load_records(records, settings, lambda r: process.convert(r.converter, r.content))
     if not taken.documents:
         reasons = [one.reason for one in taken.rejected] or [f"no document '{document_id}'"]
         raise CorpusError(f"{original}: {reasons[0]}")

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import quality
 from benchmarks.quality import ALL, TOKENS, Row, at_equal_tokens, grouped, subset, tables, toml_of
 from benchmarks.results import compared
-from gsum_assets.corpus.importers.benchmark import Contents, query
+from gsum_assets.corpus.importers.benchmark import Contents
 from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
 from gsum_assets.corpus.load import Document
 from gsum_assets.pipeline.tables import TABLES
@@ -23,9 +23,10 @@ HIGHER = {query_id: value + 0.1 for query_id, value in RISING.items()}
 
 
 def questions(n, kind, split="dev", **more):
-    return [
-        query(f"{split}-{kind}-{i}", "Q", ["A"], split=split, kind=kind, **more) for i in range(n)
-    ]
+    contents = Contents()
+    for i in range(n):
+        contents.ask(f"{split}-{kind}-{i}", "Q", ["A"], split=split, kind=kind, **more)
+    return contents.queries
 
 
 def ids(contents):

@@ -10,7 +10,7 @@ import pytest
 from gsum_assets.corpus.find import found_in
 from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.listing import list_files, open_regular
-from gsum_assets.corpus.load import load, scan, take
+from gsum_assets.corpus.load import load, load_folder, scan
 from gsum_assets.corpus.queries import load_queries
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 
@@ -35,7 +35,7 @@ def reasons(folder: Path) -> dict[str, str]:
     assert [document.document_id for document in documents] == ["good"]
     listing = scan(folder, SETTINGS)
     assert len(listing) == 1 + len(rejected)
-    listed = take(folder, SETTINGS, never, {one.document_id for one in listing})  # type: ignore[arg-type]
+    listed = load_folder(folder, SETTINGS, never, {one.document_id for one in listing})  # type: ignore[arg-type]
     assert listed.rejected == rejected
     assert listed.listing == listing
     assert stamp_of(folder) == stamp_of(folder)

@@ -8,7 +8,7 @@ import pytest
 
 from gsum_assets.answering.sources import Sources
 from gsum_assets.corpus.folder import read_records
-from gsum_assets.corpus.load import Document, load, scan, take
+from gsum_assets.corpus.load import Document, load, load_folder, scan
 from gsum_assets.corpus.records import Record
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_settings
@@ -61,7 +61,7 @@ def test_each_row_is_a_document(tmp_path: Path, name: str) -> None:
 
 def test_location_of_a_row_is_its_file_and_number(tmp_path: Path) -> None:
     written(tmp_path, faq__csv='title,text\n\n,"Two\nlines."\nHull,Rust.\n')
-    taken = take(tmp_path, SETTINGS, lambda record: pytest.fail(str(record)))
+    taken = load_folder(tmp_path, SETTINGS, lambda record: pytest.fail(str(record)))
     labels = [(s.kind, s.label, s.start) for s in taken.sections]
     assert labels == [("row", "faq.csv, row 3", 0), ("row", "faq.csv, row 4", 0)]
     assert [d.title for d in taken.documents] == ["faq.csv, row 3", "Hull"]

@@ -21,38 +21,6 @@ _DOCUMENTS_FILE = "documents.jsonl"
 _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE, "graph"})
 
 
-def query(
-    query_id: str,
-    text: str,
-    references: Iterable[str],
-    *,
-    split: str,
-    kind: str = "general",
-    document_id: str | None = None,
-    relevant: Iterable[str] | None = None,
-    retrieval_text: str | None = None,
-    form: str = "summary",
-    options: Iterable[str] = (),
-    spans: Iterable[Span] = (),
-) -> Query:
-    """Return a query with the defaults of `queries.jsonl`; blank references are left out."""
-    if relevant is None:
-        relevant = [] if document_id is None else [document_id]
-    return Query(
-        query_id=query_id,
-        text=text.strip(),
-        retrieval_text=(retrieval_text or text).strip(),
-        kind=kind,
-        document_id=document_id,
-        references=[reference.strip() for reference in references if reference.strip()],
-        relevant_document_ids=list(dict.fromkeys(relevant)),
-        split=split,
-        form=form,
-        options=list(options),
-        relevant_spans=list(spans),
-    )
-
-
 @dataclass
 class Contents:
     """A benchmark's documents and queries, and notes on the import.
@@ -67,9 +35,32 @@ class Contents:
     notes: list[str] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
-    def ask(self, query_id: str, text: str, references: Iterable[str], **options: Any) -> None:
-        """Add a query; `options` are those of `query`."""
-        self.queries.append(query(query_id, text, references, **options))
+    def ask(
+        self,
+        query_id: str,
+        text: str,
+        references: Iterable[str],
+        *,
+        split: str,
+        kind: str = "general",
+        retrieval_text: str | None = None,
+        relevant: Iterable[str] | None = None,
+        spans: Iterable[Span] = (),
+        **options: Any,
+    ) -> None:
+        """Add a query with the defaults of `queries.jsonl`; blank references are left out."""
+        query = Query.of(
+            text.strip(),
+            query_id,
+            retrieval_text=(retrieval_text or text).strip(),
+            kind=kind,
+            references=[reference.strip() for reference in references if reference.strip()],
+            relevant_document_ids=relevant,
+            relevant_spans=list(spans),
+            split=split,
+            **options,
+        )
+        self.queries.append(query)
 
 
 @dataclass(frozen=True)
@@ -105,19 +96,24 @@ def slug(name: str) -> str:
 
 
 def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
-    """Write a corpus to a temporary folder, validate it with the loader, then rename it.
+    """Write a corpus to a temporary folder, validate it with the loader, then move it.
 
     Raises
     ------
     CorpusError
         If `folder` has files that no import wrote, or no document can be loaded.
     """
-    if is_remote(folder):
-        return _upload_corpus(benchmark, contents, folder)
     fresh, old = (folder.with_name(f".{folder.name}.{state}") for state in ("new", "old"))
-    if old.exists() and not folder.exists():  # an earlier import was killed between renames
-        old.rename(folder)
+    if not is_remote(folder) and old.exists() and not folder.exists():
+        old.rename(folder)  # an earlier import was killed between renames
     _refuse_foreign(folder)
+    if is_remote(folder):
+        with TemporaryDirectory(prefix="gsum-import-") as temporary:
+            report = _fill(Path(temporary), benchmark, contents, folder.name)
+            # documents last: a folder without documents is no corpus
+            for name in (*contents.tables, SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
+                (folder / name).write_bytes((Path(temporary) / name).read_bytes())
+        return report
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -133,20 +129,6 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
     return report
 
 
-def _upload_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
-    """Write and validate a corpus in a temporary folder, then copy it to an object store.
-
-    The documents are copied last: a folder without documents is no corpus.
-    """
-    _refuse_foreign(folder)
-    with TemporaryDirectory(prefix="gsum-import-") as temporary:
-        fresh = Path(temporary)
-        report = _fill(fresh, benchmark, contents, folder.name)
-        for name in (*contents.tables, SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
-            (folder / name).write_bytes((fresh / name).read_bytes())
-    return report
-
-
 def _refuse_foreign(folder: Path) -> None:
     """Raise `CorpusError` for a folder with files that no import wrote."""
     present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
@@ -159,11 +141,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -> ImportReport:
     documents = [
-        {
-            key: value
-            for key, value in asdict(document).items()
-            if value is not None and (value or key != "title")
-        }
+        {key: value for key, value in asdict(document).items() if value not in (None, "")}
         for document in contents.documents
     ]
     for path, table in contents.tables.items():

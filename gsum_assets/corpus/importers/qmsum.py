@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
-from gsum_assets.corpus.importers.source import read_rows, split_files
+from gsum_assets.corpus.importers.source import split_rows
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
 
@@ -18,18 +18,17 @@ def read_qmsum(source: Path) -> Contents:
     """Read meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
     contents = Contents()
     n_dropped = 0
-    for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
-        for line, meeting in read_rows(file, _KEYS):
-            # The id keeps the name of the official file: 'val' is the split dev.
-            document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
-            topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
-            turns = meeting["meeting_transcripts"]
-            text, turn_spans = transcript(turns)
-            n_dropped += sum(start == end for start, end in turn_spans)
-            more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
-            title = f"Meeting on {topics[0]}{more}" if topics else ""
-            contents.documents.append(Document(document_id, title, text))
-            _ask(contents, meeting, document_id, topics, split, turn_spans)
+    for split, line, meeting in split_rows(source, ["*.jsonl"], _FOLDERS, _KEYS):
+        # The id keeps the name of the official file: 'val' is the split dev.
+        document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
+        topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
+        turns = meeting["meeting_transcripts"]
+        text, turn_spans = transcript(turns)
+        n_dropped += sum(start == end for start, end in turn_spans)
+        more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
+        title = f"Meeting on {topics[0]}{more}" if topics else ""
+        contents.documents.append(Document(document_id, title, text))
+        _ask(contents, meeting, document_id, topics, split, turn_spans)
     contents.notes.append(f"{n_dropped} turns without words left out")
     return contents
 

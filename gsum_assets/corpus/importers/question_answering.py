@@ -11,8 +11,8 @@ from gsum_assets.corpus.importers.source import (
     needed_file,
     read_rows,
     read_text,
-    split_files,
     split_of,
+    split_rows,
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
@@ -35,28 +35,27 @@ def read_quality(source: Path) -> Contents:
     """
     documents: dict[str, Document] = {}
     contents = Contents()
-    for split, file in split_files(source, _QUALITY_PATTERNS, _QUALITY_FOLDERS):
-        for _, row in read_rows(file, ("article_id", "article", "questions")):
-            # two writers wrote questions about each article, so each article occurs twice
-            document_id = f"quality-{slug(str(row['article_id']))}"
-            title = row.get("title") or ""
-            documents.setdefault(document_id, Document(document_id, title, row["article"]))
-            for number, question in enumerate(row["questions"], start=1):
-                query_id = question.get("question_unique_id") or (
-                    f"{document_id}-{row['set_unique_id']}-{number}"
-                )
-                options = [option.strip() for option in question["options"]]
-                gold = question.get("gold_label")  # from 1
-                contents.ask(
-                    query_id,
-                    question["question"],
-                    [options[int(gold) - 1]] if gold else [],
-                    split=split,
-                    kind="specific",
-                    document_id=document_id,
-                    form="choice",
-                    options=options,
-                )
+    keys = ("article_id", "article", "questions")
+    for split, _, row in split_rows(source, _QUALITY_PATTERNS, _QUALITY_FOLDERS, keys):
+        # two writers wrote questions about each article, so each article occurs twice
+        document_id = f"quality-{slug(str(row['article_id']))}"
+        title = row.get("title") or ""
+        documents.setdefault(document_id, Document(document_id, title, row["article"]))
+        for number, question in enumerate(row["questions"], start=1):
+            query_id = question.get("question_unique_id") or (
+                f"{document_id}-{row['set_unique_id']}-{number}"
+            )
+            options = [option.strip() for option in question["options"]]
+            gold = question.get("gold_label")  # from 1
+            contents.ask(
+                query_id,
+                question["question"],
+                [options[int(gold) - 1]] if gold else [],
+                split=split,
+                kind="specific",
+                document_id=document_id,
+                options=options,
+            )
     contents.documents = list(documents.values())
     return contents
 
@@ -69,31 +68,31 @@ def read_musique(source: Path) -> Contents:
     """
     contents = Contents()
     n_unanswerable = 0
-    for split, file in split_files(source, _MUSIQUE_PATTERNS, ("data",)):
-        for _, row in read_rows(file, ("id", "paragraphs", "question")):
-            if not row.get("answerable", True):
-                n_unanswerable += 1
-                continue
-            document_id = f"musique-{slug(str(row['id']))}"
-            passages = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
-            contents.documents.append(Document(document_id, "", "\n\n".join(passages)))
-            ends = list(accumulate(len(passage) + 2 for passage in passages))
-            evidence = [
-                Span(document_id, end - 2 - len(passage), end - 2)
-                for passage, end, paragraph in zip(passages, ends, row["paragraphs"], strict=True)
-                if paragraph.get("is_supporting")
-            ]
-            answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
-            contents.ask(
-                f"{document_id}-q",
-                row["question"],
-                dict.fromkeys(answers),
-                split=split,
-                kind="specific",
-                document_id=document_id,
-                form="short",
-                spans=evidence,
-            )
+    keys = ("id", "paragraphs", "question")
+    for split, _, row in split_rows(source, _MUSIQUE_PATTERNS, ("data",), keys):
+        if not row.get("answerable", True):
+            n_unanswerable += 1
+            continue
+        document_id = f"musique-{slug(str(row['id']))}"
+        passages = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
+        contents.documents.append(Document(document_id, "", "\n\n".join(passages)))
+        ends = list(accumulate(len(passage) + 2 for passage in passages))
+        evidence = [
+            Span(document_id, end - 2 - len(passage), end - 2)
+            for passage, end, paragraph in zip(passages, ends, row["paragraphs"], strict=True)
+            if paragraph.get("is_supporting")
+        ]
+        answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
+        contents.ask(
+            f"{document_id}-q",
+            row["question"],
+            dict.fromkeys(answers),
+            split=split,
+            kind="specific",
+            document_id=document_id,
+            form="short",
+            spans=evidence,
+        )
     if n_unanswerable:
         contents.notes.append(f"{n_unanswerable} unanswerable questions left out")
     return contents

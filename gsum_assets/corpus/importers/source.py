@@ -59,6 +59,15 @@ def split_files(
     raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
 
+def split_rows(
+    source: Path, patterns: Sequence[str], folders: Sequence[str] = (), required: Sequence[str] = ()
+) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield split, number and row of the files of each split, see `split_files`, `read_rows`."""
+    for split, file in split_files(source, patterns, folders):
+        for number, row in read_rows(file, required):
+            yield split, number, row
+
+
 def find_file(source: Path, *names: str) -> Path | None:
     """Return the first of `names`, also with ".gz", that exists in a folder."""
     for name in names:

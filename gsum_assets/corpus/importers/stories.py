@@ -9,9 +9,8 @@ from gsum_assets.corpus.importers.source import (
     missing,
     needed_file,
     read_json,
-    read_rows,
     read_values,
-    split_files,
+    split_rows,
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -22,21 +21,21 @@ _FOLDERS = ("txt", "v1-3/txt", "data/v1-3/txt")
 def read_squality(source: Path) -> Contents:
     """Read stories by their passage id; question 1 is on the plot and general."""
     contents = Contents()
-    for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
-        for _, story in read_rows(file, ("metadata", "document", "questions")):
-            document_id = f"squality-{slug(str(story['metadata']['passage_id']))}"
-            text = story["document"]
-            contents.documents.append(Document(document_id, story_title(text), text))
-            for question in story["questions"]:
-                number = int(question["question_number"])
-                contents.ask(
-                    f"{document_id}-{number}",
-                    question["question_text"],
-                    [response["response_text"] for response in question["responses"]],
-                    split=split,
-                    kind="general" if number == 1 else "specific",
-                    document_id=document_id,
-                )
+    keys = ("metadata", "document", "questions")
+    for split, _, story in split_rows(source, ["*.jsonl"], _FOLDERS, keys):
+        document_id = f"squality-{slug(str(story['metadata']['passage_id']))}"
+        text = story["document"]
+        contents.documents.append(Document(document_id, story_title(text), text))
+        for question in story["questions"]:
+            number = int(question["question_number"])
+            contents.ask(
+                f"{document_id}-{number}",
+                question["question_text"],
+                [response["response_text"] for response in question["responses"]],
+                split=split,
+                kind="general" if number == 1 else "specific",
+                document_id=document_id,
+            )
     return contents
 
 
@@ -74,20 +73,20 @@ def read_odsum_story(source: Path) -> Contents:
     documents: dict[str, Document] = {}
     stories: dict[str, tuple[str, list[str]]] = {}  # response uid: split, section ids
     n_sections = n_empty = 0
-    for split, documents_file in split_files(source / "documents", ["*.jsonl"]):
-        for _, story in read_rows(documents_file, ("divided_document", "questions")):
-            sections = [text for text in story["divided_document"] if text.strip()]
-            n_sections += len(story["divided_document"])
-            n_empty += len(story["divided_document"]) - len(sections)
-            ids = [
-                "section-" + hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
-                for text in sections
-            ]
-            for document_id, text in zip(ids, sections, strict=True):
-                documents[document_id] = Document(document_id, "", text)
-            for question in story["questions"]:
-                for response in question["responses"]:
-                    stories[response["uid"]] = (split, ids)
+    keys = ("divided_document", "questions")
+    for split, _, story in split_rows(source / "documents", ["*.jsonl"], required=keys):
+        sections = [text for text in story["divided_document"] if text.strip()]
+        n_sections += len(story["divided_document"])
+        n_empty += len(story["divided_document"]) - len(sections)
+        ids = [
+            "section-" + hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
+            for text in sections
+        ]
+        for document_id, text in zip(ids, sections, strict=True):
+            documents[document_id] = Document(document_id, "", text)
+        for question in story["questions"]:
+            for response in question["responses"]:
+                stories[response["uid"]] = (split, ids)
     contents = Contents([documents[key] for key in sorted(documents)])
     contents.notes.append(f"{n_empty} of {n_sections} sections are empty and left out")
     _ask(contents, file, stories)

@@ -14,8 +14,8 @@ from gsum_assets.corpus.importers.source import (
     read_json,
     read_rows,
     read_text,
-    split_files,
     split_of,
+    split_rows,
 )
 from gsum_assets.corpus.load import Document
 
@@ -39,16 +39,15 @@ def read_wcep(source: Path) -> Contents:
     An event's document joins its first ten different articles, as in gor's protocol.
     """
     contents = Contents()
-    for split, file in split_files(source, _TABLES):
-        for line, row in read_rows(file, ("summary",)):
-            document_id = f"wcep-{split}-{line:05d}"
-            articles = list(dict.fromkeys(_articles(row)))[:_N_ARTICLES]
-            title = row.get("title") or ""
-            document = Document(document_id, title, "\n\n".join(articles))
-            question = row.get("query") or "Summarize the news about this event."
-            summary = row["summary"]
-            references = [summary] if isinstance(summary, str) else list(summary)
-            _add(contents, document, question, references, split)
+    for split, line, row in split_rows(source, _TABLES, required=("summary",)):
+        document_id = f"wcep-{split}-{line:05d}"
+        articles = list(dict.fromkeys(_articles(row)))[:_N_ARTICLES]
+        title = row.get("title") or ""
+        document = Document(document_id, title, "\n\n".join(articles))
+        question = row.get("query") or "Summarize the news about this event."
+        summary = row["summary"]
+        references = [summary] if isinstance(summary, str) else list(summary)
+        _add(contents, document, question, references, split)
     return contents
 
 
@@ -73,26 +72,24 @@ def read_booksum(source: Path) -> Contents:
     folder = source if source.is_dir() else source.parent
     chapters: dict[str, tuple[Document, list[str], str]] = {}
     n_missing = 0
-    for split, file in split_files(
-        source, _TABLES, ("alignments/chapter-level-summary-alignments",)
-    ):
-        for _, row in read_rows(file, ("bid", "book_id")):
-            text = row.get("chapter")
-            if not text and row.get("chapter_path"):
-                chapter = find_file(folder, row["chapter_path"])
-                text = read_text(chapter) if chapter else ""
-            summary = row.get("summary_text") or row.get("summary")
-            if not summary and row.get("summary_path"):
-                of_chapter = find_file(folder, row["summary_path"])
-                value = read_json(of_chapter)["summary"] if of_chapter else ""
-                summary = value if isinstance(value, str) else "\n".join(value)
-            if not text or not summary:
-                n_missing += 1
-                continue
-            stem = Path(row.get("chapter_path") or row["book_id"]).name.removesuffix(".txt")
-            document_id = f"booksum-{row['bid']}-{slug(stem)}"
-            document = Document(document_id, row["book_id"], text)
-            chapters.setdefault(document_id, (document, [], split))[1].append(summary)
+    folders = ("alignments/chapter-level-summary-alignments",)
+    for split, _, row in split_rows(source, _TABLES, folders, ("bid", "book_id")):
+        text = row.get("chapter")
+        if not text and row.get("chapter_path"):
+            chapter = find_file(folder, row["chapter_path"])
+            text = read_text(chapter) if chapter else ""
+        summary = row.get("summary_text") or row.get("summary")
+        if not summary and row.get("summary_path"):
+            of_chapter = find_file(folder, row["summary_path"])
+            value = read_json(of_chapter)["summary"] if of_chapter else ""
+            summary = value if isinstance(value, str) else "\n".join(value)
+        if not text or not summary:
+            n_missing += 1
+            continue
+        stem = Path(row.get("chapter_path") or row["book_id"]).name.removesuffix(".txt")
+        document_id = f"booksum-{row['bid']}-{slug(stem)}"
+        document = Document(document_id, row["book_id"], text)
+        chapters.setdefault(document_id, (document, [], split))[1].append(summary)
     contents = Contents()
     for document, summaries, split in chapters.values():
         references = list(dict.fromkeys(summaries))
@@ -114,11 +111,10 @@ def read_govreport(source: Path) -> Contents:
         for split, document, summary in _official_reports(source):
             _add(contents, document, question, [summary], split)
         return contents
-    for split, file in split_files(source, _TABLES, ("data",)):
-        for line, row in read_rows(file, ("summary",)):
-            document_id = f"govreport-{slug(str(row.get('id') or f'{split}-{line:05d}'))}"
-            text = row["report"] if "report" in row else row["document"]
-            _add(contents, Document(document_id, "", text), question, [row["summary"]], split)
+    for split, line, row in split_rows(source, _TABLES, ("data",), ("summary",)):
+        document_id = f"govreport-{slug(str(row.get('id') or f'{split}-{line:05d}'))}"
+        text = row["report"] if "report" in row else row["document"]
+        _add(contents, Document(document_id, "", text), question, [row["summary"]], split)
     return contents
 
 
