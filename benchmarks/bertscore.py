@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from benchmarks import Measurement, median_ratio, required, take_turns
 from benchmarks.results import parser_of, publish
-from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.gor.node_rankings import node_rankings
 from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 
@@ -51,7 +52,9 @@ class DictMemo(dict[bytes, bytes]):
 
 def nodes_and_sources(document_id: str, text: str) -> tuple[list[str], list[str]]:
     """Texts of the meeting's nodes, and of the chunks that its questions come from."""
-    chunks = [c.text for c in chunk_by_tokens(document_id, text, default_tokenizer())]
+    chunks = [
+        c.text for c in chunk_documents({document_id: text}, ChunkingSettings(borders="length"))
+    ]
     draw = random.Random(document_id)
     sources = draw.sample(chunks, min(N_QUESTIONS, len(chunks)))
     sentences = [s for s in re.split(r"(?<=[.?!])\s+", text) if 3 <= len(s.split()) <= 60]

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import MissingDataError
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.queries import query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.evidence.learn import Lessons, marked_questions
 from gsum_assets.evidence.sentence_index import sentence_rows
-from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_assets.pipeline.embed import embed_questions, vector_column
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -30,7 +30,7 @@ from gsum_resources.embedding.encoder import Precision
 from gsum_resources.store.content_hash import hash_texts
 
 # The packaged weights and the stored figures are from chunks cut by length.
-SETTINGS = CorpusSettings(chunking=ChunkingSettings(borders="length"))
+CHUNKING = ChunkingSettings(borders="length")
 
 
 class Meetings(NamedTuple):
@@ -67,7 +67,7 @@ def load(file: Path, precision: Precision = "float32") -> Meetings:
     embedder = KeepingEmbedder(precision=precision)
     cut, sentences, vectors = [], [], []
     for i, document in enumerate(contents.documents, 1):
-        own_chunks = chunk_documents([document], SETTINGS, default_tokenizer())
+        own_chunks = chunk_documents({document.document_id: document.text}, CHUNKING)
         cut.append(rows_of(TABLES["chunks"], own_chunks))
         vectors.append(embedder.embed(cut[-1]["text"].to_pylist()))
         sentences.append(sentence_rows(cut[-1], embedder))

@@ -9,7 +9,7 @@ slice of its document.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,9 +17,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from gsum_assets.corpus.borders import border_ranks
-from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
-from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.text.speech import label_spans
 
 _WORD = re.compile(r"[^ \t\n\r]+")  # the tokenizer drops other blanks, or what is between them
@@ -29,7 +28,6 @@ _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops n
 # length); BM25 reads 2.1, 1.3, 0.1 and 0.1 points less of the evidence than by length, because
 # shorter chunks repeat more overlap: 193, 211, 218 and 223 word pieces (254).
 _LEAST_FILLED = 0.7
-_LONG_TEXT = 4096  # characters; the number of pieces of longer ones is not kept
 
 
 @dataclass(frozen=True)
@@ -71,17 +69,11 @@ def default_tokenizer() -> Tokenizer:
 
 def n_word_pieces(texts: Sequence[str]) -> list[int]:
     """Return the number of word pieces of each text, the unit of chunk lengths."""
-    count = _n_pieces_of_text
-    return [(count if len(t) < _LONG_TEXT else count.__wrapped__)(t) for t in texts]
-
-
-@lru_cache(maxsize=2**14)  # passages that one step after the other counts for a question
-def _n_pieces_of_text(text: str) -> int:
-    return sum(map(_n_pieces_of_word, _WORD.findall(text)))
+    return [sum(map(_n_pieces, _WORD.findall(text))) for text in texts]
 
 
 @lru_cache(maxsize=2**17)  # the words of a corpus repeat
-def _n_pieces_of_word(word: str) -> int:
+def _n_pieces(word: str) -> int:
     tokenizer = default_tokenizer()
     encoding = tokenizer.encode(word, add_special_tokens=False)
     if _PLAIN.fullmatch(word) and tokenizer.token_to_id("[UNK]") not in encoding.ids:
@@ -89,53 +81,30 @@ def _n_pieces_of_word(word: str) -> int:
     return word_pieces([word], tokenizer)[0].n
 
 
-def chunk_by_tokens(
-    document_id: str,
-    text: str,
-    tokenizer: Tokenizer,
-    max_tokens: int = 256,
-    overlap_tokens: int = 32,
-) -> list[Chunk]:
-    """Return chunks of at most `max_tokens` word pieces from a sliding window, cut between words.
+def chunk_documents(texts: Mapping[str, str], settings: ChunkingSettings) -> list[Chunk]:
+    """Return the chunks of texts by document id, in the order of the documents.
 
-    They are as full as can be (borders by length). A word is cut only if it alone does not fit.
-    Every character that is not blank is in a chunk, including those that the tokenizer drops.
-    Neighbours share at most `overlap_tokens`.
-
-    Raises
-    ------
-    ValueError
-        If `overlap_tokens` is not smaller than `max_tokens`.
+    Every character that is not blank is in a chunk, including those that the tokenizer drops. A
+    word is cut only if it alone does not fit.
     """
-    settings = ChunkingSettings(
-        max_tokens=max_tokens, overlap_tokens=overlap_tokens, borders="length"
-    )
-    return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
-
-
-def chunk_documents(
-    documents: Sequence[Document], settings: CorpusSettings, tokenizer: Tokenizer
-) -> list[Chunk]:
-    """Return the chunks of many documents, tokenized in parallel, in the order of the documents."""
     chunks: list[Chunk] = []
-    for group in _groups(documents):
-        pieces = word_pieces([document.text for document in group], tokenizer)
-        for document, document_pieces in zip(group, pieces, strict=True):
-            chunks.extend(_chunks(document.document_id, document_pieces, settings.chunking))
+    for group in _groups(texts):
+        pieces = word_pieces([texts[document_id] for document_id in group], default_tokenizer())
+        for document_id, document_pieces in zip(group, pieces, strict=True):
+            chunks.extend(_chunks(document_id, document_pieces, settings))
     return chunks
 
 
-def _groups(documents: Sequence[Document], n_characters: int = 4_000_000) -> list[list[Document]]:
-    """Return the documents in groups of bounded length, so that memory stays bounded."""
-    groups: list[list[Document]] = []
-    filled = n_characters
-    for document in documents:
-        if filled >= n_characters:
-            groups.append([])
-            filled = 0
-        groups[-1].append(document)
-        filled += len(document.text)
-    return groups
+def _groups(texts: Mapping[str, str], n_characters: int = 4_000_000) -> Iterator[list[str]]:
+    """Yield the ids of documents of bounded length, tokenized together in bounded memory."""
+    group, length = [], 0
+    for document_id, text in texts.items():
+        if length >= n_characters:
+            yield group
+            group, length = [], 0
+        group.append(document_id)
+        length += len(text)
+    yield group
 
 
 def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> list[Chunk]:

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.intake import NONE_REJECTED
-from gsum_assets.corpus.load import Document, Loaded, load_folder, with_file_dates
+from gsum_assets.corpus.load import Loaded, load_folder, with_file_dates
 from gsum_assets.corpus.queries import as_queries, load_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, load_settings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_chunks, embed_questions
 from gsum_assets.pipeline.result import Markdown, Picture, Result
@@ -75,13 +75,13 @@ def _file_dates(listed: pa.Table, read: Loaded) -> dict[str, datetime | None]:
 
 
 def _chunks(inputs: Inputs) -> Result:
-    settings = CorpusSettings(chunking=ChunkingSettings.from_dump(inputs.settings("chunking")))
-    rows = inputs.table("documents").to_pylist()
-    texts = [Document(row["document_id"], row["title"], row["text"]) for row in rows]
-    chunks = rows_of(TABLES["chunks"], chunk_documents(texts, settings, default_tokenizer()))
+    settings = ChunkingSettings.from_dump(inputs.settings("chunking"))
+    rows = inputs.table("documents")
+    texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    chunks = rows_of(TABLES["chunks"], chunk_documents(texts, settings))
 
     def shown() -> Mapping[str, Any]:
-        png = chunk_lengths(chunks, settings.chunking.max_tokens, inputs.title)
+        png = chunk_lengths(chunks, settings.max_tokens, inputs.title)
         return {"chunks": {"plot": Picture(png, "chunk lengths")}}
 
     return Result(chunks, shown=shown)

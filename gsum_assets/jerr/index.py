@@ -5,8 +5,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
-from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.jerr.checks import EVERY_CHUNK_HAS_ONE, EVERY_SYNOPSIS_HAS_SOME
 from gsum_assets.jerr.extract import extract
@@ -18,7 +17,6 @@ from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSetti
 from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
 from gsum_assets.jerr.synopses import synopses
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
-from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
@@ -62,8 +60,9 @@ def _side_by_side(tables: Iterable[str], results: Mapping[int, Result]) -> Resul
 
 def _line_chunks(inputs: Inputs) -> pa.Table:
     settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
-    rows = inputs.table("documents").select(["document_id", "title", "text"]).to_pylist()
-    texts, tokenizer = [Document(**row) for row in rows], default_tokenizer()
+    documents = inputs.table("documents")
+    ids, contents = (documents[name].to_pylist() for name in ("document_id", "text"))
+    texts = dict(zip(ids, contents, strict=True))
 
     def of_size(size: int) -> pa.Table:
         chunking = CorpusChunking(
@@ -72,8 +71,7 @@ def _line_chunks(inputs: Inputs) -> pa.Table:
             overlap_lines=settings.overlap_lines,
             borders="length",  # `[jerr.chunking]` has no such key
         )
-        chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
-        return rows_of(TABLES["chunks"], chunks)
+        return rows_of(TABLES["chunks"], chunk_documents(texts, chunking))
 
     return all_sizes("jerr.line_chunks", ((size, of_size(size)) for size in settings.sizes))
 

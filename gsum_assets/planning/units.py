@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets, size_of
-from gsum_assets.corpus.chunk import Chunk, chunk_documents, default_tokenizer
+from gsum_assets.corpus.chunk import Chunk, chunk_documents
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.load import bucket_of, load_folder
@@ -242,6 +242,7 @@ def _cut(stale: FoundStaleness, ids: Sequence[str]) -> Iterator[tuple[list[Chunk
         with Converter() as converter:
             conversion = Conversion(converter, stale.workspace.store, stale.corpus)
             documents = load_folder(folder, settings, conversion.convert, ids[:n_read]).documents
-        chunks = chunk_documents(documents, settings, default_tokenizer())
+        texts = {document.document_id: document.text for document in documents}
+        chunks = chunk_documents(texts, settings.chunking)
         for _, of_document in groupby(chunks, lambda chunk: chunk.document_id):
             yield list(of_document), len(ids) / n_read

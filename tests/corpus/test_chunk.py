@@ -10,14 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import (
-    chunk_by_tokens,
     chunk_documents,
     default_tokenizer,
     n_word_pieces,
 )
-from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.word_pieces import word_pieces
-from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.speech import label_spans
 from tests.smollm import smollm_tokenizer
@@ -32,8 +30,12 @@ def _texts(chunks):
 
 
 def _cut(text, document_id="d", **settings):
-    chosen = CorpusSettings(chunking=ChunkingSettings(**settings))
-    return chunk_documents([Document(document_id, "", text)], chosen, TOKENIZER)
+    return chunk_documents({document_id: text}, ChunkingSettings(**settings))
+
+
+def _windows(document_id, text, max_tokens=256, overlap_tokens=32):
+    lengths = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
+    return _cut(text, document_id, **lengths, borders="length")
 
 
 def _by_lines(document_id, text, max_tokens, overlap_lines=0):
@@ -52,28 +54,28 @@ def _count(text):
 
 
 def test_token_windows_known_values():
-    chunks = chunk_by_tokens("d", WORDS, TOKENIZER, max_tokens=4, overlap_tokens=1)
+    chunks = _windows("d", WORDS, max_tokens=4, overlap_tokens=1)
     assert _texts(chunks) == ["one two three four", "four five six seven", "seven eight nine ten"]
     assert [chunk.position for chunk in chunks] == [0, 1, 2]
     assert [chunk.n_tokens for chunk in chunks] == [4, 4, 4]
     assert [chunk.start for chunk in chunks] == [0, 14, 28]
-    whole = chunk_by_tokens("d", f"\n {WORDS} \n", TOKENIZER, max_tokens=10, overlap_tokens=3)
+    whole = _windows("d", f"\n {WORDS} \n", max_tokens=10, overlap_tokens=3)
     assert [(chunk.start, chunk.text) for chunk in whole] == [(2, WORDS)]
 
 
 def test_words_stay_whole_if_they_fit():
     size = _count("unbelievably")
     assert size > 2  # so that it does not fit with the words before or after it
-    chunks = chunk_by_tokens("d", "one two unbelievably one two", TOKENIZER, size + 1, 0)
+    chunks = _windows("d", "one two unbelievably one two", size + 1, 0)
     assert _texts(chunks) == ["one two", "unbelievably one", "two"]
-    pieces = chunk_by_tokens("d", "unbelievably", TOKENIZER, 1, 0)
+    pieces = _windows("d", "unbelievably", 1, 0)
     assert "".join(_texts(pieces)) == "unbelievably"
     assert [chunk.n_tokens for chunk in pieces] == [1] * _count("unbelievably")
 
 
 def test_overlap_shrinks_to_guarantee_progress():
     text = "one two three extraordinarily-long-hyphenated-word four"
-    chunks = chunk_by_tokens("d", text, TOKENIZER, _count(text) - 3, _count(text) - 4)
+    chunks = _windows("d", text, _count(text) - 3, _count(text) - 4)
     assert len({chunk.end for chunk in chunks}) == len(chunks)
     assert chunks[-1].end == len(text)
 
@@ -82,7 +84,7 @@ def test_wordless_stretches_stay_bounded():
     long_word = "x" * 4000  # WordPiece sees one [UNK]
     dropped = "\ue000\ue001 " * 500  # WordPiece sees nothing
     for text, n, full in ((long_word, 4000, 100), (dropped, 3000, 96), (long_word[:101], 101, 100)):
-        chunks = chunk_by_tokens("d", text, TOKENIZER, 100, 0)
+        chunks = _windows("d", text, 100, 0)
         assert sum(chunk.n_tokens for chunk in chunks) == n
         assert len(chunks) == -(-n // full)
 
@@ -90,11 +92,11 @@ def test_wordless_stretches_stay_bounded():
 def test_characters_dropped_or_split_by_the_tokenizer_are_counted():
     # A zero-width space belongs to the word it touches, and a syllable of three word pieces
     # is not cut; within an overlong word a form feed is dropped.
-    assert _texts(chunk_by_tokens("d", "a \u200bb", TOKENIZER, 1, 0)) == ["a", "\u200bb"]
+    assert _texts(_windows("d", "a \u200bb", 1, 0)) == ["a", "\u200bb"]
     assert _count("한글") == 6
-    assert _texts(chunk_by_tokens("d", "한글", TOKENIZER, 1, 0)) == ["한", "글"]
+    assert _texts(_windows("d", "한글", 1, 0)) == ["한", "글"]
     overlong = f",{'x' * 60}\x0c{'x' * 60},"
-    assert [c.n_tokens for c in chunk_by_tokens("d", overlong, TOKENIZER)] == [1 + 60 + 60 + 1]
+    assert [c.n_tokens for c in _windows("d", overlong)] == [1 + 60 + 60 + 1]
 
 
 SCRIPTS = {
@@ -112,7 +114,7 @@ SCRIPTS = {
 @pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
 def test_chunks_are_valid_in_every_script(text: str) -> None:
     smollm, whole = smollm_tokenizer(), " ".join([text] * 40)
-    chunks = chunk_by_tokens("d", whole, TOKENIZER, 256, 32)
+    chunks = _windows("d", whole, 256, 32)
     _check(whole, chunks)
     for chunk in chunks:
         assert chunk.n_tokens <= 256
@@ -131,7 +133,7 @@ def test_non_latin_text_counts_at_least_its_tokens(characters: list[str]) -> Non
 
 def test_prompt_and_chunk_counts_agree() -> None:
     for text in (*SCRIPTS.values(), "don't, café: x_1 = 0x7f", "x" * 300, "a\u200bb", "", " \n"):
-        chunks = chunk_by_tokens("d", text, TOKENIZER, 5000, 0)
+        chunks = _windows("d", text, 5000, 0)
         assert n_word_pieces([text]) == [sum(chunk.n_tokens for chunk in chunks)]
 
 
@@ -145,7 +147,7 @@ def test_english_is_counted_in_word_pieces() -> None:
     folder = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
     texts = [path.read_text() for path in sorted(folder.glob("*.txt"))]
     assert n_word_pieces(texts) == [_count(text) for text in texts]
-    ids = [c.chunk_id for text in texts for c in chunk_by_tokens("d", text, TOKENIZER)]
+    ids = [c.chunk_id for text in texts for c in _windows("d", text)]
     assert hash_texts(ids) == "94f5fe397622fe3a70116a77951ed777"
     taken = sum(len(smollm_tokenizer().encode(text)) for text in texts)
     assert taken <= 1.1 * sum(n_word_pieces(texts))
@@ -162,7 +164,7 @@ def test_ids_do_not_depend_on_other_chunks():
 
 
 def test_repeated_passages_have_distinct_ids():
-    chunks = chunk_by_tokens("d", "one two " * 6, TOKENIZER, 2, 0)
+    chunks = _windows("d", "one two " * 6, 2, 0)
     assert len(set(_texts(chunks))) == 1
     assert len({chunk.chunk_id for chunk in chunks}) == 6
     assert all(len(chunk.chunk_id) == 21 and chunk.chunk_id[0] == "c" for chunk in chunks)
@@ -201,22 +203,21 @@ def test_overlong_line_is_split_between_words():
 
 
 def test_documents_keep_their_order_and_settings():
-    documents = [Document("a", "", WORDS), Document("b", "", "  "), Document("c", "", "one\ntwo")]
+    documents = {"a": WORDS, "b": "  ", "c": "one\ntwo"}
     window = ChunkingSettings(max_tokens=4, overlap_tokens=1, borders="length")
-    settings = CorpusSettings(chunking=window)
-    chunks = chunk_documents(documents, settings, TOKENIZER)
+    chunks = chunk_documents(documents, window)
     assert chunks == [
-        *chunk_by_tokens("a", WORDS, TOKENIZER, 4, 1),
-        *chunk_by_tokens("c", "one\ntwo", TOKENIZER, 4, 1),
+        *_windows("a", WORDS, 4, 1),
+        *_windows("c", "one\ntwo", 4, 1),
     ]
-    lines = CorpusSettings(chunking=ChunkingSettings(chunker="lines", max_tokens=1))
-    assert _texts(chunk_documents(documents[2:], lines, TOKENIZER)) == ["one", "two"]
-    assert chunk_documents([], settings, TOKENIZER) == []
+    lines = ChunkingSettings(chunker="lines", max_tokens=1)
+    assert _texts(chunk_documents({"c": "one\ntwo"}, lines)) == ["one", "two"]
+    assert chunk_documents({}, window) == []
 
 
 def test_long_texts_do_not_depend_on_segments():
     text = " ".join(f"w{i}" for i in range(15_000))  # two segments of the tokenizer
-    chunks = chunk_by_tokens("d", text, TOKENIZER, 256, 32)
+    chunks = _windows("d", text, 256, 32)
     _check(text, chunks)
     assert all(_count(chunk.text) == chunk.n_tokens for chunk in chunks[::20])
     assert chunks[0].n_tokens + sum(c.n_tokens - 32 for c in chunks[1:]) <= _count(text)
@@ -224,7 +225,7 @@ def test_long_texts_do_not_depend_on_segments():
 
 def test_impossible_overlap_raises():
     with pytest.raises(ValueError, match="smaller than"):
-        chunk_by_tokens("d", WORDS, TOKENIZER, 4, 4)
+        _windows("d", WORDS, 4, 4)
 
 
 _alphabet = st.one_of(
@@ -260,7 +261,7 @@ def _check(text, chunks):
 @example("\u200b" * 3, 1, 0)
 def test_token_windows_hold_on_any_text(text, max_tokens, overlap):
     overlap = min(overlap, max_tokens - 1)
-    chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
+    chunks = _windows("d", text, max_tokens, overlap)
     _check(text, chunks)
     # A character is never cut: four bytes, and three marks that continue it.
     assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
@@ -286,7 +287,7 @@ def test_line_chunks_hold_on_any_text(text, max_tokens, overlap_lines):
 )
 def test_plain_words_are_never_cut(words, max_tokens, overlap):
     text = " ".join(words)
-    chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
+    chunks = _windows("d", text, max_tokens, overlap)
     for chunk in chunks:
         assert chunk.start == 0 or text[chunk.start - 1].isspace()
         assert chunk.end == len(text) or text[chunk.end].isspace()

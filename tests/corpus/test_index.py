@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.answering.workspace import section_of
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import Document, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
@@ -129,7 +129,7 @@ def test_chunks_are_cut_by_the_borders_that_are_set(
     settings = CorpusSettings(chunking=chunking)
     read = {"documents": rows_of(TABLES["documents"], [document])}
     cut = STEPS["chunks"].result(inputs_of(folder, settings, **read)).rows["text"].to_pylist()
-    assert cut == [one.text for one in chunk_documents([document], settings, default_tokenizer())]
+    assert cut == [chunk.text for chunk in chunk_documents({"boat": text}, chunking)]
     assert all(text.endswith(".") for text in cut) == (borders == "content")
 
 

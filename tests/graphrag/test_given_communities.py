@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
@@ -22,7 +22,7 @@ from gsum_assets.graphrag.given_communities import (
     read_communities,
 )
 from gsum_assets.graphrag.index import INDEX
-from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusError, load_settings
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
@@ -106,8 +106,9 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     assert (report.n_documents, report.notes) == (2, [])
     folder = corpora / "towns"
     documents, _ = load(folder, load_settings(folder))
-    small = CorpusSettings.model_validate({"chunking": {"max_tokens": 60, "overlap_tokens": 10}})
-    chunks = rows_of(TABLES["chunks"], chunk_documents(documents, small, default_tokenizer()))
+    texts = {document.document_id: document.text for document in documents}
+    small = ChunkingSettings(max_tokens=60, overlap_tokens=10)
+    chunks = rows_of(TABLES["chunks"], chunk_documents(texts, small))
     embedder = HashEmbedder()
     query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
     tables = {

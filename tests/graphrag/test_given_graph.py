@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given as given_by
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
-from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.names import holds, name_key, texts_holding
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
-from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusError
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
@@ -173,8 +172,7 @@ def test_homonyms_are_located_by_their_rows(tmp_path: Path) -> None:
 
 
 def test_chunks_cut_by_the_pipeline_are_known_by_id(tmp_path: Path) -> None:
-    document = Document("log", "log", "A boat came. " * 200)
-    cut = chunk_documents([document], CorpusSettings(), default_tokenizer())
+    cut = chunk_documents({"log": "A boat came. " * 200}, ChunkingSettings())
     assert len(cut) > 1
     last = {"text_unit_ids": [cut[-1].chunk_id]}
     none = pa.table({name: pa.array([], pa.string()) for name in RELATIONSHIPS[0]})

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
+from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.graphs import bertscore as module
 from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenVectors
 from tests.embedding.tiny_models import write_bert
 
@@ -24,10 +25,11 @@ def texts():
     """Chunks of both sample corpora, sentences, and one text beyond the model's 512 tokens."""
     meeting = (CORPORA / "sample-meetings" / "01-kickoff.txt").read_text(encoding="utf-8")
     story = (CORPORA / "sample-stories" / "06-eleven-minutes.md").read_text(encoding="utf-8")
+    chunking = ChunkingSettings(max_tokens=96, overlap_tokens=16, borders="length")
     chunks = [
         chunk.text
         for text in (meeting, story)
-        for chunk in chunk_by_tokens("one", text, default_tokenizer(), 96, 16)[:4]
+        for chunk in chunk_documents({"one": text}, chunking)[:4]
     ]
     odd = ["Budget?", "x", "  Résumé: naïve café owners — 12,5 % more; [SEP] or not [PAD].\n"]
     return [*chunks, *odd, chunks[0].split("\n")[0], meeting[:6000]]

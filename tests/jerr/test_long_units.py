@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer, n_word_pieces
+from gsum_assets.corpus.chunk import chunk_documents, n_word_pieces
 from gsum_assets.jerr.long_units import (
     LongUnits,
     Unit,
@@ -20,6 +20,7 @@ from gsum_assets.jerr.long_units import (
     unit_contexts,
 )
 from gsum_assets.jerr.settings import LongSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from tests.retrieval.toys import CHUNKS, collection, toy_questions
@@ -92,7 +93,8 @@ def test_row_order_does_not_matter() -> None:
 
 def test_overlapping_chunks_are_never_packed_too_long() -> None:
     text = "\n".join(f"Line {i} tells of {'boats and ' * (i % 7)}the harbour." for i in range(200))
-    cuts = chunk_by_tokens("d", text, default_tokenizer(), 64, 16)
+    chunking = ChunkingSettings(max_tokens=64, overlap_tokens=16, borders="length")
+    cuts = chunk_documents({"d": text}, chunking)
     chunks = pa.Table.from_pylist([vars(chunk) for chunk in cuts], TABLES["chunks"].schema)
     documents = pa.table({"document_id": ["d"], "text": [text]})
     units = long_units(documents, chunks, LongSettings(unit_tokens=300))
