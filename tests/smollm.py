@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from gsum_resources.llm.packaged import packaged_file
+from gsum_resources.llm.causal_weights import packaged_file
 
 
 @cache

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.estimate import Requests
-from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
+from gsum_resources.llm.causal_weights import PACKAGED, PACKAGED_NAME
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended

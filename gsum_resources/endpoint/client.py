@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -101,13 +100,9 @@ class Endpoint:
         threading.Thread(target=loop.run_forever, name=name, daemon=True).start()
         return loop
 
-    def _start(self, work: Coroutine[Any, Any, Value]) -> "Future[Value]":
-        """Start work in the background thread; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
     def _run(self, work: Coroutine[Any, Any, Value]) -> Value:
-        """Return the result of work; an interrupt of the caller cancels it."""
-        future = self._start(work)
+        """Return the result of work in that thread; an interrupt of the caller cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         finally:
@@ -132,16 +127,19 @@ class Endpoint:
         if outage:
             self._outages.allow_probe()
 
-    def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
-        """Return the server's parsed answers, each requested once; None for a failure.
+    def fetch(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Return the server's parsed answer to one request; None if it fails.
 
         Parameters
         ----------
         path : path below the base URL, or a complete URL at the same server.
-        bodies : JSON bodies to post; None sends a GET request.
+        body : JSON to post; None sends a GET request.
         """
         self._connection.prepare()
-        return self._run(self._fetch(path, bodies))
+        try:
+            return json.loads(self._run(self._send_once(path, body)))
+        except (EndpointError, ValueError):
+            return None
 
     def map(
         self,
@@ -172,7 +170,7 @@ class Endpoint:
             raise self._known_away(self._outage)
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
-        future = self._start(self._work_off(work, items, ready))
+        future = asyncio.run_coroutine_threadsafe(self._work_off(work, items, ready), self._loop)
         future.add_done_callback(lambda _: ready.put(None))
         try:
             while item := ready.get():
@@ -276,17 +274,12 @@ class Endpoint:
         self._outages.note(reason)
         return self._known_away(self._outage) if self._outage else error
 
-    async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
-        async def fetch_one(body: dict[str, Any] | None) -> Any:
-            content = None if body is None else _encoded(body)
-            async with self._slots:
-                await self._limiter.admit(0)
-                try:
-                    return json.loads(await self._connection.send(path, content, _CHECK_TIMEOUT_S))
-                except (EndpointError, ValueError):
-                    return None
-
-        return await asyncio.gather(*map(fetch_one, bodies))
+    async def _send_once(self, path: str, body: dict[str, Any] | None = None) -> str:
+        """Return the body of the answer to a request that costs nothing."""
+        await self._limiter.admit(0)
+        content = None if body is None else _encoded(body)
+        seconds = min(_CHECK_TIMEOUT_S, self.settings.timeout_s)
+        return await self._connection.send(path, content, seconds)
 
     async def _work_off(
         self,
@@ -373,13 +366,8 @@ class Endpoint:
             reraise=True,
         )
 
-        async def list_models() -> None:
-            await self._limiter.admit(0)
-            seconds = min(_CHECK_TIMEOUT_S, self.settings.timeout_s)
-            await self._connection.send("/models", None, seconds)
-
         try:
-            await retrying(list_models)
+            await retrying(self._send_once, "/models")
         except EndpointError as error:
             failure = error
         else:

@@ -16,8 +16,7 @@ from gsum_resources.protocols.models import (
 from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings
 
 Settings = LlmSettings | EmbeddingSettings | ScorerSettings
-_ERRORS = {  # by the table of settings
-    "llm": ModelUnavailableError,
+_ERRORS = {  # by the table of settings; those of other language models are the first
     "judge": JudgeUnavailableError,
     "embedding": EmbedderUnavailableError,
     "scorer": ScorerUnavailableError,
@@ -115,6 +114,8 @@ def unavailable(
     ----------
     answered : whether the server has answered a request before, so that its address is correct.
     """
+    if failure.is_filtered:
+        return None
     url, where = settings.base_url, f"[{settings.table}] of gsum.toml"
     is_sent = bool(settings.api_key_env) and not is_keyless(settings)
     if failure.status in _REFUSED_KEY and is_sent:

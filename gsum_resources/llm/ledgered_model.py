@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gsum_resources.endpoint.budget import Amount, Spending, free_of_charge
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.llm.render import prompt_hash
+from gsum_resources.llm.memo import prompt_hash
 from gsum_resources.llm.replies import READING_VERSION
 from gsum_resources.llm.reply_writer import COMPLETIONS, FAILURES, ReplyWriter
 from gsum_resources.llm.tokens import Window

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_origin
 from pydantic import BaseModel, ValidationError
 
 from gsum_resources.llm.directions import blanks_of
-from gsum_resources.llm.stored_reply import well_formed
+from gsum_resources.llm.memo import well_formed
 from gsum_resources.protocols.models import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)

@@ -3,18 +3,16 @@
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 
 from gsum_resources.llm.ledger import Ledger, export_calls
-from gsum_resources.llm.stored_reply import decode, decode_failure, storable, storable_failure
+from gsum_resources.llm.memo import decode, decode_failure, storable, storable_failure
 from gsum_resources.protocols.models import Completion, CompletionError, Reply, Request
 from gsum_resources.state.database import reply_row
 
 COMPLETIONS, FAILURES = "completions", "failures"  # kinds of replies
-_STALLED_S = 0.25  # a transaction takes a few hundredths of a second
-_POLL_S = 0.05
+_MOST_WAITING = 16  # replies for the transaction after the present one
 _LOG = logging.getLogger(__name__)
 _Arrived = tuple[bytes, Reply, dict, list[dict]]
 """A key, its reply, its row of the ledger, and its rows of `REPLIES`."""
@@ -52,11 +50,10 @@ class ReplyWriter:
         self._requests, self._on_stored, self._behind = requests, on_stored, behind
         self.replies: dict[bytes, Reply] = {}
         self.added: set[bytes] = set()
-        self._arrived: queue.SimpleQueue[_Arrived | None] = queue.SimpleQueue()
+        self._arrived: queue.Queue[_Arrived | None] = queue.Queue(_MOST_WAITING)
         self._writer = threading.Thread(target=self._store, name="replies", daemon=True)
         self._error: Exception | None = None
         self._lock = threading.Lock()
-        self._storing_since: float | None = None
 
     def recall(self, known: Mapping[bytes, bytes], failed: Mapping[bytes, bytes]) -> None:
         """Report completions and failures that are stored already."""
@@ -67,8 +64,6 @@ class ReplyWriter:
 
     def add(self, key: bytes, reply: Reply) -> None:
         """Queue a model's reply to be stored and reported. Called from any thread."""
-        while self._is_stalled():
-            time.sleep(_POLL_S)
         if self._error:
             raise self._error
         reply, value = storable(reply)
@@ -116,28 +111,23 @@ class ReplyWriter:
             raise self._error
 
     def _store(self) -> None:
-        """Store and report replies from the queue until its end."""
-        try:
-            ended = False
-            while not ended:
-                group = [self._arrived.get()]
-                while not self._arrived.empty():
-                    group.append(self._arrived.get())
-                ended = None in group
-                if arrived := list(filter(None, group)):
-                    memo_rows = [row for *_, rows in arrived for row in rows]
-                    self._storing_since = time.monotonic()
-                    self._ledger.enter([row for _, _, row, _ in arrived], memo_rows)
-                    self._storing_since = None
+        """Store and report replies from the queue until its end; after an error, drop them."""
+        ended = False
+        while not ended:
+            group = [self._arrived.get()]
+            while not self._arrived.empty():
+                group.append(self._arrived.get())
+            ended = None in group
+            arrived = list(filter(None, group))
+            if self._error or not arrived:
+                continue
+            try:
+                memo_rows = [row for *_, rows in arrived for row in rows]
+                self._ledger.enter([row for _, _, row, _ in arrived], memo_rows)
                 for key, reply, *_ in arrived:
                     self._note(key, reply)
-        except Exception as error:  # raised in the model's thread and by `close`
-            self._error = error
-
-    def _is_stalled(self) -> bool:
-        since = self._storing_since
-        waits = since is not None and time.monotonic() - since > _STALLED_S
-        return waits and self._error is None
+            except Exception as error:  # raised in the model's thread and by `close`
+                self._error = error
 
     def _note(self, key: bytes, reply: Reply) -> None:
         self.replies[key] = reply

@@ -185,46 +185,39 @@ def tokenizer_at(path: str, table: str) -> CountTokens:
 
 def served_context(endpoint: "Endpoint", model: str) -> int | None:
     """Return the context of a served model as reported by its server, else None."""
-    (listed,) = endpoint.fetch("/models", [None])
+    listed = endpoint.fetch("/models")
     if listed is None:  # the server is away, or does not list its models
         return None
-    data = listed.get("data") if isinstance(listed, dict) else None
-    entries = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
+    entries = _at(listed, "data")
+    entries = entries if isinstance(entries, list) else []
     for entry in entries:
-        if entry.get("id") == model or len(entries) == 1:
-            sources = [entry, meta if isinstance(meta := entry.get("meta"), dict) else {}]
-            contexts = (_whole(source.get(key)) for key in _CONTEXT_KEYS for source in sources)
+        if _at(entry, "id") == model or len(entries) == 1:
+            sources = entry, _at(entry, "meta")
+            contexts = (_whole(_at(source, key)) for key in _CONTEXT_KEYS for source in sources)
             if context := next(filter(None, contexts), None):
                 return context
     if "api.openai.com" in endpoint.settings.base_url:
         return None
-    root = _root(endpoint)
-    (props,) = endpoint.fetch(f"{root}/props", [None])  # llama.cpp
-    generation = props.get("default_generation_settings") if isinstance(props, dict) else None
-    if isinstance(generation, dict):
-        return _whole(generation.get("n_ctx"))
-    (shown,) = endpoint.fetch(f"{root}/api/show", [{"model": model}])
-    return _ollama_context(shown) if isinstance(shown, dict) else None
-
-
-def _ollama_context(shown: dict[str, Any]) -> int | None:
-    """Return the context that Ollama uses, `num_ctx` or its default: it truncates prompts."""
-    if match := re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters")), re.MULTILINE):
+    root = re.sub(r"/v\d+$", "", endpoint.settings.base_url)
+    generation = _at(endpoint.fetch(f"{root}/props"), "default_generation_settings")  # llama.cpp
+    if generation is not None:
+        return _whole(_at(generation, "n_ctx"))
+    shown = endpoint.fetch(f"{root}/api/show", {"model": model})  # Ollama, which truncates prompts
+    if match := re.search(r"^num_ctx\s+(\d+)", str(_at(shown, "parameters")), re.MULTILINE):
         return int(match[1])
-    info = shown.get("model_info")
-    for key, value in info.items() if isinstance(info, dict) else ():
+    for key, value in (_at(shown, "model_info") or {}).items():
         if key.endswith(".context_length") and (context := _whole(value)):
             return min(context, _OLLAMA_DEFAULT)
     return None
 
 
+def _at(value: Any, key: str) -> Any:
+    """Return the field of an object, None where there is none."""
+    return value.get(key) if isinstance(value, dict) else None
+
+
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _root(endpoint: "Endpoint") -> str:
-    """Return the URL of the server without the version of its API."""
-    return re.sub(r"/v\d+$", "", endpoint.settings.base_url)
 
 
 def _folder_context(folder: Path) -> int | None:
@@ -233,5 +226,4 @@ def _folder_context(folder: Path) -> int | None:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):
         return None
-    of_text = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
-    return _whole(of_text.get("max_position_embeddings"))
+    return _whole(_at(_at(config, "text_config") or config, "max_position_embeddings"))

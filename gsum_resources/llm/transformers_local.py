@@ -10,24 +10,29 @@ backend `openai_compatible`.
 import json
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any
 
 from pydantic import BaseModel
 
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
+from gsum_resources.engine.blocks import Engine
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
+from gsum_resources.llm.causal_weights import PACKAGED, causal_weights
 from gsum_resources.llm.directions import json_directions
-from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.reasoning import without_reasoning
 from gsum_resources.llm.replies import Read, StructureError, correction, plain_text, read
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings
 
+Sent = tuple[Reply, dict[str, Any] | None]
+"""A reply without `parsed`, and the values of that: its class may exist in one process only."""
 VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 
 
@@ -211,3 +216,58 @@ def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel
         raise StructureError("it was cut off before its end")
     parsed = read(text, request.schema)
     return json.dumps(parsed.value.model_dump(mode="json"), ensure_ascii=False), parsed
+
+
+class SpreadModel:
+    """A `LanguageModel` with the identity and the replies of `model`.
+
+    Each process of the engine loads the model and answers as many requests at once as it has
+    threads.
+    """
+
+    def __init__(self, model: TransformersModel, engine: Engine) -> None:
+        self._model = model
+        self._engine = engine
+
+        self.identity, self.failure_scope = model.identity, model.failure_scope
+        self.structure = model.structure
+
+    @property
+    def window(self) -> Window | None:
+        """Context window of the model; see `TransformersModel`."""
+        return self._model.window
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """Return one completion or error for each request, in order."""
+        threads = self._engine.threads
+        size = threads or 1
+        sent = self._engine.map_blocks(
+            partial(_complete_of, self._model.unloaded(threads)),
+            (requests[i : i + size] for i in range(0, len(requests), size)),
+            step="requests answered",
+            model=self.identity,
+        )
+        replies = []
+        for index, (reply, values) in enumerate(chain.from_iterable(sent)):
+            schema = requests[index].schema
+            if isinstance(reply, Completion) and schema and values is not None:
+                reply = replace(reply, parsed=schema.model_validate(values))
+            replies.append(reply)
+            if on_reply:
+                on_reply(index, reply)
+        return replies
+
+
+def _complete_of(model: TransformersModel) -> Callable[[Sequence[Request]], list[Sent]]:
+    """Return the function that answers a block of requests."""
+
+    def answer(requests: Sequence[Request]) -> list[Sent]:
+        sent: list[Sent] = []
+        for reply in model.complete(requests):
+            if isinstance(reply, Completion) and reply.parsed is not None:
+                sent.append((replace(reply, parsed=None), reply.parsed.model_dump()))
+            else:
+                sent.append((reply, None))
+        return sent
+
+    return answer

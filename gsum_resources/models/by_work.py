@@ -245,8 +245,7 @@ class Models:
             facts = self._facts(settings)
             return OpenAICompatibleModel(settings, endpoint, window, facts, self.on_words)
         if settings.backend in ("transformers_local", "packaged"):
-            from gsum_resources.llm.spread import SpreadModel
-            from gsum_resources.llm.transformers_local import TransformersModel
+            from gsum_resources.llm.transformers_local import SpreadModel, TransformersModel
 
             model = TransformersModel(settings)
             spreads = self.engine.spreads

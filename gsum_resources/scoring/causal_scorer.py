@@ -13,7 +13,7 @@ import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool
-from gsum_resources.llm.packaged import causal_weights
+from gsum_resources.llm.causal_weights import causal_weights
 from gsum_resources.protocols.models import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
 from gsum_resources.settings.schema import ScorerSettings

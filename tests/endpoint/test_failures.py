@@ -148,4 +148,5 @@ def test_filtered_request_is_no_fault_of_key_or_form(status: int, content: str) 
     failure = failure_of(status, {}, content)
     assert type(failure) is EndpointError
     assert failure.is_filtered
+    assert unavailable(failure, SETTINGS) is None
     assert not failure_of(429, {}, content).is_filtered

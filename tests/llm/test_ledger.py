@@ -17,7 +17,7 @@ from gsum_resources.llm import ledger as ledgers
 from gsum_resources.llm import reply_writer
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.llm.render import prompt_hash
+from gsum_resources.llm.memo import prompt_hash
 from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
@@ -291,7 +291,7 @@ def test_no_more_is_requested_while_replies_cannot_be_stored(tmp_path: Path) -> 
     with state.writing():  # as a database that does not answer
         work.start()
         time.sleep(1.2)
-        assert 0 < model.n_requests < 15
+        assert 0 < model.n_requests < 20
     work.join()
     assert model.n_requests == len(calls(store)) == 40
 

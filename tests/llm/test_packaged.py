@@ -9,7 +9,7 @@ import pytest
 from gsum_assets.evaluation.judges.verdicts import Rating
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.llm import packaged
-from gsum_resources.llm.packaged import PackagedWeights
+from gsum_resources.llm.causal_weights import PackagedWeights
 from gsum_resources.llm.transformers_local import TransformersModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer

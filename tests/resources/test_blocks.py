@@ -19,7 +19,7 @@ from gsum_resources.embedding.embedding_ledger import Batch
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, engine_of
-from gsum_resources.llm.spread import SpreadModel
+from gsum_resources.llm.transformers_local import SpreadModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import Completion, Reply, Request
 from gsum_resources.scoring.memoized import MemoizedScorer

@@ -23,8 +23,8 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
+from gsum_resources.llm.memo import prompt_hash
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel, opening
-from gsum_resources.llm.render import prompt_hash
 from gsum_resources.protocols.models import Request
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended

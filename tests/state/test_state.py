@@ -15,7 +15,7 @@ from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger, export_calls, forget_replies
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.llm.render import prompt_hash
+from gsum_resources.llm.memo import prompt_hash
 from gsum_resources.protocols.models import Request
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import load_settings

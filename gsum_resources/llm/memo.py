@@ -1,13 +1,40 @@
-"""Replies in the memo: JSON that is valid in any file and database."""
+"""Replies in the memo: keys of requests, and JSON that is valid in any file and database."""
 
 import json
 from dataclasses import replace
+from functools import cache
 
 from pydantic import BaseModel
 
-from gsum_resources.protocols.models import Completion, CompletionError, Reply
+from gsum_resources.protocols.models import Completion, CompletionError, Reply, Request
+from gsum_resources.store.content_hash import hash_texts
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def prompt_hash(identity: str, request: Request) -> str:
+    """Return 32 hex digits of model identity, full prompt, sampling settings and schema."""
+    return hash_texts(
+        [
+            identity,
+            request.task,
+            request.instructions,
+            request.question,
+            *request.passages,
+            json.dumps([request.max_words, request.temperature, request.seed]),
+            _schema_text(request.schema) if request.schema else "null",
+            *([request.ending] if request.ending else []),
+            *([json.dumps(["labels", *request.labels])] if request.labels else []),
+            *([json.dumps(["weights", *request.weights])] if request.weights else []),
+            *(["brief"] if request.is_brief else []),
+        ]
+    )
+
+
+@cache
+def _schema_text(schema: type[BaseModel]) -> str:
+    """Return the JSON schema as text; cached, since creating it dominates the time of a call."""
+    return json.dumps(schema.model_json_schema(), sort_keys=True)
 
 
 def storable(reply: Reply) -> tuple[Reply, bytes | None]:
