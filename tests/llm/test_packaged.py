@@ -8,7 +8,7 @@ import pytest
 
 from gsum_assets.evaluation.judges.verdicts import Rating
 from gsum_assets.graphrag.schemas import extraction_schema
-from gsum_resources.llm import packaged
+from gsum_resources.llm import causal_weights
 from gsum_resources.llm.causal_weights import PackagedWeights
 from gsum_resources.llm.transformers_local import TransformersModel
 from gsum_resources.protocols.models import Completion, Request
@@ -96,7 +96,7 @@ def test_identity_names_package_and_file(model):
 
 
 def test_missing_package_is_named_with_the_command(monkeypatch):
-    monkeypatch.setattr(packaged, "_NEEDED", ("no_such_package",))
+    monkeypatch.setattr(causal_weights, "_NEEDED", ("no_such_package",))
     with pytest.raises(
         SettingsError, match=r"\[llm\].*no-such-package.*pip install 'gsum\[smollm2\]'"
     ):
