@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gsum_assets.serve.errors import error_response
+from gsum_assets.serve.http import error_response
 
 VARIABLE = "GSUM_SERVE_TOKEN"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")

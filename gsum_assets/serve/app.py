@@ -14,9 +14,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, corpora_api, documents_api, graphs_api, openai_api, openapi
+from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, openapi
 from gsum_assets.serve.access import Access, Guard
-from gsum_assets.serve.errors import RequestError, on_error
+from gsum_assets.serve.http import RequestError, on_error
 from gsum_assets.serve.limits import Limited, Limits
 from gsum_assets.serve.mcp_server import McpEndpoint
 from gsum_assets.serve.service import Service
@@ -66,7 +66,6 @@ def new_app(
     mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [
         Route("/health", _health),
-        *corpora_api.ROUTES,
         *ask_api.ROUTES,
         *documents_api.ROUTES,
         *graphs_api.ROUTES,

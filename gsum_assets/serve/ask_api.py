@@ -16,7 +16,7 @@ from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
-from gsum_assets.serve.errors import (
+from gsum_assets.serve.http import (
     EVENT_STREAM,
     HEADERS,
     Words,

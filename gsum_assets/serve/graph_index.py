@@ -12,8 +12,8 @@ import pyarrow as pa
 from gsum_assets.answering.scope import titles_in
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import FAMILIES, METHODS
-from gsum_assets.serve.errors import RequestError
 from gsum_assets.serve.graphs import GROUPS, Graph
+from gsum_assets.serve.http import RequestError
 from gsum_resources.store.arrow import lengths_of, pc, values_of
 from gsum_resources.store.content_hash import numbers_of
 

@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.serve.errors import RequestError, number_of, text_of
 from gsum_assets.serve.graph_index import (
     GRAPHS,
     KINDS,
@@ -28,6 +27,7 @@ from gsum_assets.serve.graphs import (
     search,
     way,
 )
+from gsum_assets.serve.http import RequestError, number_of, text_of
 from gsum_assets.serve.service import service_of
 
 _MOST_NODES, _MOST_NEAR, _MOST_FOUND = 20_000, 400, 50

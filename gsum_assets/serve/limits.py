@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gsum_assets.serve.access import CLIENT
-from gsum_assets.serve.errors import error_response
+from gsum_assets.serve.http import error_response
 
 _CLIENTS = 10_000  # whose rates are known
 

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
-from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.http import RequestError
 from gsum_assets.serve.mcp_tools import Tools
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox

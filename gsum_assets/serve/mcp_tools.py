@@ -11,11 +11,10 @@ from starlette.requests import Request
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
-from gsum_assets.serve.corpora_api import corpus_state
-from gsum_assets.serve.documents_api import passage_in
-from gsum_assets.serve.errors import RequestError
+from gsum_assets.serve.documents_api import corpus_state, passage_in
 from gsum_assets.serve.graph_index import GRAPHS, method_of, row_of, stored_graphs
 from gsum_assets.serve.graphs import holding, neighbours, search
+from gsum_assets.serve.http import RequestError
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox
 

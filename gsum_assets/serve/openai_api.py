@@ -21,7 +21,7 @@ from starlette.routing import Route
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
-from gsum_assets.serve.errors import (
+from gsum_assets.serve.http import (
     EVENT_STREAM,
     HEADERS,
     RequestError,

@@ -17,7 +17,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.access import corpora_of
-from gsum_assets.serve.errors import RequestError, pass_words_on
+from gsum_assets.serve.http import RequestError, pass_words_on
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.llm.extractive import ExtractiveModel

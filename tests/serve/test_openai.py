@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.app import new_app
-from gsum_assets.serve.errors import pass_words_on
+from gsum_assets.serve.http import pass_words_on
 from gsum_assets.serve.openai_api import ChatBody
 from gsum_assets.serve.service import Service
 from gsum_resources.models.by_work import Models

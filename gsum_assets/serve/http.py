@@ -1,4 +1,4 @@
-"""Errors of requests, as JSON with a message that names object, value and remedy."""
+"""What handlers of requests share: bodies, replies of errors, and words that arrive one by one."""
 
 import asyncio
 import json
