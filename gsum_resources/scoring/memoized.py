@@ -1,16 +1,15 @@
 """`MemoizedScorer`: scores only pairs that this or another process has not scored before."""
 
-import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 
 import numpy as np
 
-from gsum_resources.embedding.embedding_ledger import Batch, Meter, OnBatch
-from gsum_resources.endpoint.budget import Amount, Reserve, Spending, free_of_charge
+from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
+from gsum_resources.endpoint.budget import Amount, Reserve, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.protocols.models import Metered, OnRow, PassageScorer
 from gsum_resources.store.content_hash import framed_text, hash_framed, hash_texts
@@ -96,8 +95,10 @@ class MemoizedScorer:
             if on_row:
                 on_row(row, _joined(keys[row], values))
 
-        for row in sorted(set(range(len(keys))) - {row for query in pending for row in query.rows}):
-            on_ready(row)
+        waiting = {row for query in pending for row in query.rows}
+        for row in range(len(keys)):
+            if row not in waiting:
+                on_ready(row)
         if pending:
             self._score_pending(pending, values, on_ready)
         return [_joined(row_keys, values) for row_keys in keys]
@@ -144,24 +145,38 @@ class MemoizedScorer:
         self, pending: "list[_Pending]", values: dict[bytes, bytes], on_ready: Callable[[int], None]
     ) -> None:
         """Score what is missing; store results in `values` and, as they arrive, in the memo."""
-        unsaved = _Unsaved(self._scorer)
-        lock = threading.Lock()
-        n_done = 0
+        unsaved: dict[bytes, bytes] = {}
+        meter, n_pairs, n_done = Meter(self._scorer), 0, 0  # since the last time they were saved
+
+        def save() -> None:
+            nonlocal meter, n_pairs
+            self._memo.put(unsaved)
+            unsaved.clear()
+            if n_pairs:
+                batch = meter.batch(n_pairs)
+                spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
+                self._on_batch(batch)
+            meter, n_pairs = Meter(self._scorer), 0
 
         def on_scores(nth: int, scores: np.ndarray) -> None:
-            nonlocal n_done
-            with lock:
-                values.update(unsaved.add(pending[nth], scores))
-                n_missing = int(np.isnan(scores).sum())
-                self.n_scored += len(scores) - n_missing
-                for _ in range(n_missing):
-                    self._on_failure("")
-                if unsaved.meter.seconds >= _SAVE_EVERY_S:
-                    self._save(unsaved, spending)
-                n_done += 1
-                self._on_progress(n_done, len(pending))
-                for row in pending[nth].rows:
-                    on_ready(row)
+            nonlocal n_pairs, n_done
+            groups = pending[nth].candidates
+            ends = np.cumsum([len(texts) for texts in groups.values()])[:-1]
+            for key, of_key in zip(groups, np.split(scores.astype(np.float64), ends), strict=True):
+                values[key] = of_key.tobytes()
+                if not np.isnan(of_key).any():
+                    unsaved[key] = values[key]
+            n_missing = int(np.isnan(scores).sum())
+            for _ in range(n_missing):
+                self._on_failure("")
+            self.n_scored += len(scores) - n_missing
+            n_pairs += len(scores)
+            n_done += 1
+            if meter.seconds >= _SAVE_EVERY_S:
+                save()
+            self._on_progress(n_done, len(pending))
+            for row in pending[nth].rows:
+                on_ready(row)
 
         texts = [
             [text for group in query.candidates.values() for text in group] for query in pending
@@ -171,7 +186,7 @@ class MemoizedScorer:
             try:
                 self._score(contexts, texts, on_scores)
             finally:
-                self._save(unsaved, spending)
+                save()
 
     def _most_spent(self, contexts: Sequence[str], texts: Sequence[Sequence[str]]) -> Amount:
         """Return what a served scorer is expected to cost: a token for four bytes.
@@ -207,13 +222,6 @@ class MemoizedScorer:
         for row, values in enumerate(chain.from_iterable(scores)):
             on_row(row, values)
 
-    def _save(self, unsaved: "_Unsaved", spending: Spending) -> None:
-        values, batch = unsaved.take()
-        self._memo.put(values)
-        if batch.n_texts:
-            spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
-            self._on_batch(batch)
-
 
 @dataclass
 class _Pending:
@@ -228,35 +236,6 @@ class _Pending:
     context: str
     rows: list[int] = field(default_factory=list)
     candidates: dict[bytes, Sequence[str]] = field(default_factory=dict)
-
-
-class _Unsaved:
-    """Scores that are not in the memo yet, and their cost."""
-
-    def __init__(self, scorer: PassageScorer) -> None:
-        self._scorer = scorer
-        self._begin()
-
-    def _begin(self) -> None:
-        self._values: dict[bytes, bytes] = {}
-        self._n_pairs = 0
-        self.meter = Meter(self._scorer)
-
-    def add(self, query: _Pending, scores: np.ndarray) -> dict[bytes, bytes]:
-        """Return the values of all keys of a query; keep those without NaN for the memo."""
-        ends = np.cumsum([len(texts) for texts in query.candidates.values()])[:-1]
-        splits = np.split(np.asarray(scores, np.float64), ends)
-        values = {key: split.tobytes() for key, split in zip(query.candidates, splits, strict=True)}
-        self._n_pairs += len(scores)
-        complete = [not np.isnan(split).any() for split in splits]
-        self._values |= dict(compress(values.items(), complete))
-        return values
-
-    def take(self) -> tuple[dict[bytes, bytes], Batch]:
-        """Return the values to store and their cost, and start anew."""
-        unsaved = self._values, self.meter.batch(self._n_pairs)
-        self._begin()
-        return unsaved
 
 
 def _score_of(

@@ -8,9 +8,8 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,25 +28,18 @@ _REFUSAL = re.compile(r"echo|logprob", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _Prompt:
+class _Prompt(NamedTuple):
     """Tokens of a prompt with their log-probabilities; the first may be None."""
 
     tokens: list[str]
     log_probabilities: list[float]
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A passage and a candidate to score.
-
-    Attributes
-    ----------
-    opening : the passage and the separator.
-    """
+class _Pair(NamedTuple):
+    """A passage and a candidate to score; `opening` is the passage and the separator."""
 
     row: int
-    index: int
+    column: int
     opening: str
     opening_tokens: list[str]
     candidate: str
@@ -104,7 +96,7 @@ class ServedScorer:
         scores = [np.full(len(row), np.nan) for row in candidates]
         at_once = self._settings.max_concurrent  # passages whose requests are sent together
         for start in range(0, len(contexts), at_once):
-            rows = range(start, min(start + at_once, len(contexts)))
+            rows = range(len(contexts))[start : start + at_once]
             try:
                 self._score_rows(rows, contexts, candidates, scores)
             finally:
@@ -127,14 +119,14 @@ class ServedScorer:
         openings = [_bytes_of(contexts[row].strip(), end) + SEPARATOR for row in nonblank]
         read = self._endpoint.map(self._read, openings)
         pairs = [
-            _Pair(row, index, opening, prompt.tokens, _bytes_of(candidate.strip(), beginning))
+            _Pair(row, column, opening, prompt.tokens, _bytes_of(candidate.strip(), beginning))
             for row, opening, prompt in zip(nonblank, openings, read, strict=True)
-            for index, candidate in enumerate(candidates[row])
+            for column, candidate in enumerate(candidates[row])
             if prompt and candidate.strip()
         ]
 
         def keep(nth: int, score: float) -> None:
-            scores[pairs[nth].row][pairs[nth].index] = score
+            scores[pairs[nth].row][pairs[nth].column] = score
 
         self._endpoint.map(self._score_pair, pairs, keep)
 
@@ -162,16 +154,14 @@ class ServedScorer:
         try:
             answer = await self._endpoint.post("/completions", body, 1, self._prompt)
         except EndpointError as error:
-            failure = error
-        else:
-            counted = len(prompt.encode("utf-8", "replace")) // _BYTES_PER_COUNT
-            self.tokens_read += answer.tokens_in if answer.tokens_in is not None else counted
-            return answer.value
-        reason = str(failure).replace(self._settings.base_url, "")
-        if not self.tokens_read and _REFUSAL.search(reason):
-            raise self._unable(reason)
-        self._warn(prompt, str(failure))
-        return None
+            reason = str(error).replace(self._settings.base_url, "")
+            if not self.tokens_read and _REFUSAL.search(reason):
+                raise self._unable(reason) from None
+            self._warn(prompt, str(error))
+            return None
+        counted = len(prompt.encode("utf-8", "replace")) // _BYTES_PER_COUNT
+        self.tokens_read += answer.tokens_in if answer.tokens_in is not None else counted
+        return answer.value
 
     def _prompt(self, reply: Any) -> _Prompt:
         """Return the tokens of a reply that repeat the prompt."""

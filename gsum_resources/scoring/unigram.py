@@ -99,22 +99,38 @@ class UnigramScorer:
         for text in chain(contexts, chain.from_iterable(candidates)):
             index_of.setdefault(text, len(index_of))
         bags, words = _Bags.of(index_of)
-        fixed = None if self._known is None else self._known.of(words)
+        given = self._given(words)
         numbers = np.empty(len(words), np.int64)
         scores = []
         for i, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
             group = bags.take([index_of[context], *(index_of[text] for text in row)])
             present = group.words
             group = group.renumbered(numbers)
-            background = fixed.of(present) if fixed else _Background.among(group)
+            background = given.of(present) if given else _Background.among(group)
             scores.append(self._row(group, background))
             if on_row:
                 on_row(i, scores[-1])
         return scores
 
     @cached_property
-    def _known(self) -> "_WordFrequencies | None":
-        return None if self.background is None else _WordFrequencies.among(self.background)
+    def _counts(self) -> tuple[Counter[str], Counter[str]]:
+        """How often each word occurs in the given background, and in how many of its texts."""
+        bags = [content_words(text) for text in self.background or ()]
+        words = (word for bag in bags for word in bag)
+        return Counter(words), Counter(word for bag in bags for word in set(bag))
+
+    def _given(self, words: Sequence[str]) -> "_Background | None":
+        """Return the statistics of words in the given background; None without one."""
+        if self.background is None:
+            return None
+        occurrences, texts = self._counts
+        return _Background.from_counts(
+            np.array([occurrences[word] for word in words], float),
+            np.array([texts[word] for word in words], float),
+            occurrences.total(),
+            len(occurrences),
+            len(self.background),
+        )
 
     def _row(self, group: "_Bags", background: "_Background") -> np.ndarray:
         """Return the scores of the other bags by the first bag, the context."""
@@ -216,28 +232,3 @@ class _Background(NamedTuple):
         texts = np.bincount(group.words, minlength=n)
         n_texts = len(group.ends) - 1
         return cls.from_counts(words, texts, words.sum(), np.count_nonzero(words), n_texts)
-
-
-@dataclass(frozen=True)
-class _WordFrequencies:
-    """Occurrences of each word and number of texts with it."""
-
-    occurrences: Counter[str]
-    texts: Counter[str]
-    n_texts: int
-
-    @classmethod
-    def among(cls, texts: Sequence[str]) -> "_WordFrequencies":
-        bags = [content_words(text) for text in texts]
-        occurrences = Counter(word for bag in bags for word in bag)
-        return cls(occurrences, Counter(word for bag in bags for word in set(bag)), len(texts))
-
-    def of(self, words: Sequence[str]) -> _Background:
-        """Return the statistics of `words`."""
-        return _Background.from_counts(
-            np.array([self.occurrences[word] for word in words], float),
-            np.array([self.texts[word] for word in words], float),
-            self.occurrences.total(),
-            len(self.occurrences),
-            self.n_texts,
-        )

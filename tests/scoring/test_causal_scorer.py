@@ -72,16 +72,6 @@ def test_end_of_a_long_text_predicts_the_beginning(folder: Path) -> None:
     np.testing.assert_allclose(scores[[0, 2, 3]], expected, rtol=0, atol=1e-4)
 
 
-def test_passage_is_read_once_for_all_candidates(llama: Path) -> None:
-    scorer, read = scorer_of(llama), []
-    network = scorer._weights.network.base_model
-    network.register_forward_pre_hook(
-        lambda module, given, named: read.append(named["input_ids"].shape), with_kwargs=True
-    )
-    scorer.score(["w" * 200], [[f"candidate {i:02d}" for i in range(20)]])
-    assert read == [(1, 202), (20, 16)]  # <s> and one newline; the other begins each candidate
-
-
 def test_blank_texts_have_no_score(llama: Path) -> None:
     scores = scorer_of(llama).score(["a boat", " \n", ""], [["", "a lamp", "\n"], ["a"], []])
     assert [np.isnan(row).tolist() for row in scores] == [[True, False, True], [True], []]

@@ -1,6 +1,5 @@
 """A memo of scores: nothing is requested twice, and only reported scores are stored."""
 
-import threading
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,16 +105,6 @@ def test_only_missing_candidates_are_requested(store: ParquetStore) -> None:
     assert scorer.n_scored == 3
 
 
-def test_batch_dependent_rows_are_scored_as_a_whole(store: ParquetStore) -> None:
-    inner = CountingScorer(is_pairwise=False)
-    scorer = MemoizedScorer(inner, store)
-    scorer.score(["a"], [["b", "c"]])
-    scorer.score(["a", "a"], [["c", "b"], ["b", "c", "d"]])
-    assert len(inner.pairs) == 2 + 2 + 3
-    scorer.score(["a"], [["b", "c", "d"]])
-    assert len(inner.pairs) == 7
-
-
 @pytest.mark.parametrize("is_pairwise", [True, False])
 def test_failed_scores_are_requested_again(store: ParquetStore, is_pairwise: bool) -> None:
     failures: list[str] = []
@@ -130,11 +119,7 @@ def test_failed_scores_are_requested_again(store: ParquetStore, is_pairwise: boo
     assert not np.isnan(np.concatenate(again)).any()
 
 
-@pytest.mark.parametrize("pause", [0.0, 60.0])
-def test_scores_before_an_abort_are_kept(
-    store: ParquetStore, monkeypatch: pytest.MonkeyPatch, pause: float
-) -> None:
-    monkeypatch.setattr(memoized, "_SAVE_EVERY_S", pause)
+def test_scores_before_an_abort_are_kept(store: ParquetStore) -> None:
     contexts, candidates = [f"{i}" for i in range(9)], [["x", "y"]] * 9
     with pytest.raises(ModelUnavailableError):
         MemoizedScorer(CountingScorer(most=4), store).score(contexts, candidates)
@@ -173,25 +158,6 @@ def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
     assert reporting.n_scored == 3
     reporting.score(CONTEXTS, CANDIDATES)
     assert len(batches) == 1
-
-
-def test_rows_may_arrive_from_any_thread(store: ParquetStore) -> None:
-    class Threaded(CountingScorer):
-        def score(self, contexts, candidates, on_row=None):
-            scores = super().score(contexts, candidates)
-            threads = [
-                threading.Thread(target=on_row, args=(index, scores[index]))
-                for index in reversed(range(len(scores)))
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            return scores
-
-    contexts = [f"{i}" for i in range(40)]
-    scores = MemoizedScorer(Threaded(), store).score(contexts, [["x", "y"]] * 40)
-    assert_equal(scores, CountingScorer().score(contexts, [["x", "y"]] * 40))
 
 
 TEXTS = st.sampled_from(["a", "b", "c", "d?", "e"])

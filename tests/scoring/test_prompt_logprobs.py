@@ -137,13 +137,6 @@ def test_failing_pair_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptur
     assert "500: The server had an error" in caplog.text
 
 
-def test_prompt_too_long_for_the_server_has_no_score(tmp_path: Path) -> None:
-    with scorer_of(tmp_path, max_input_tokens=20) as (scorer, server):
-        scores = scorer.score(["A boat.", "b" * 100], [["A lamp.", "c" * 100], ["A lamp."]])
-        assert np.isnan(np.concatenate(scores)).tolist() == [False, True, True]
-        assert len(server.lines(PATH)) == 2 + 2
-
-
 def test_blank_texts_are_not_requested(tmp_path: Path) -> None:
     with scorer_of(tmp_path) as (scorer, server):
         scores = scorer.score(["A boat.", " \n"], [["", "A lamp.", " "], ["A lamp."]])

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer, content_words
 
-# 4 texts, 8 words: boat 3, engine 2, budget 2, harbour 1. In texts: boat 3, engine 2, budget 1,
-# harbour 1.
 BACKGROUND = ["boat engine", "boat engine", "boat harbour", "budget budget"]
 
 
@@ -46,66 +44,14 @@ def test_one_row_known_values():
     assert got == pytest.approx([(math.log(1.75) + math.log(0.5)) / 2, math.log(0.5)], abs=1e-12)
 
 
-def test_one_pair_with_a_given_background_known_values():
-    # P(engine|C) = (2+1)/(8+4+1) = 3/13, P(budget|C) = 3/13. Context: |d| = 2, tf(engine) = 2.
-    # P(engine|d) = (2 + 6/13)/4 = 8/13, ratio 8/3; P(budget|d) = (6/13)/4 = 1.5/13, ratio 1/2.
-    # idf(engine) = ln(5/2.5), idf(budget) = ln(5/1.5); the passage holds each once.
-    engine, budget = math.log(2.0), math.log(10 / 3)
-    expected = (engine * math.log(8 / 3) + budget * math.log(0.5)) / (engine + budget)
-    scorer = UnigramScorer(mu=2.0, background=BACKGROUND)
-    (got,) = scorer.score(["The engine! Engine."], [["engine and the budget"]])
-    assert got == pytest.approx([expected], abs=1e-12)
-
-
 def test_implements_the_protocol():
     scorer = UnigramScorer()
     assert isinstance(scorer, PassageScorer)
+    assert not scorer.is_pairwise
+    assert UnigramScorer(background=BACKGROUND).is_pairwise
     assert scorer.score([], []) == []
     rows = scorer.score(["boat", "budget"], [[], ["boat", "budget", "engine"]])
     assert [(row.shape, row.dtype) for row in rows] == [((0,), float), ((3,), float)]
-
-
-def test_each_row_is_reported_as_it_arrives():
-    reported: dict[int, np.ndarray] = {}
-    rows = UnigramScorer().score(
-        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], reported.__setitem__
-    )
-    assert list(reported) == [0, 1]
-    assert all(reported[index] is row for index, row in enumerate(rows))
-
-
-def test_pair_depends_on_its_batch_unless_a_background_is_given():
-    def first_of(scorer: UnigramScorer, row: list[str]) -> float:
-        return scorer.score(["boat quay"], [row])[0][0]
-
-    one, other = ["boat engine", "quay"], ["boat engine", "engine engine engine"]
-    own, fixed = UnigramScorer(mu=2.0), UnigramScorer(mu=2.0, background=BACKGROUND)
-    assert not own.is_pairwise
-    assert first_of(own, one) != first_of(own, other)
-    assert fixed.is_pairwise
-    assert first_of(fixed, one) == first_of(fixed, other)
-
-
-@pytest.mark.parametrize("background", [None, BACKGROUND])
-def test_disjoint_texts_score_the_length_penalty(background):
-    scorer = UnigramScorer(mu=10.0, background=background)
-    row = ["budget", "zebra quagga", "the of and", "", "boat"]
-    (found,) = scorer.score(["boat engine harbour"], [row])
-    assert found[:4] == pytest.approx([math.log(10 / (10 + 3))] * 4)
-    assert found[4] > found[0]
-
-
-@pytest.mark.parametrize("background", [None, BACKGROUND])
-def test_context_of_stop_words_explains_nothing(background):
-    scorer = UnigramScorer(mu=10.0, background=background)
-    (found,) = scorer.score(["the of"], [["boat", "and"]])
-    assert found == pytest.approx([0.0, 0.0])
-
-
-def test_rarer_shared_word_scores_higher():
-    scorer = UnigramScorer(mu=5.0, background=BACKGROUND)
-    rare, common = scorer.score(["boat harbour"], [["harbour", "boat"]])[0]
-    assert rare > common > 0
 
 
 def test_identity_follows_background_and_mu():
