@@ -6,7 +6,7 @@ from typing import Any
 
 from gsum_assets.evaluation.answer import reading_order
 from gsum_assets.evaluation.answer_sentences import QUOTED, Line, shown_lines
-from gsum_assets.evaluation.quotations import Span, Words
+from gsum_assets.evaluation.quotations import Span, Words, disjoint
 
 Locate = Callable[[str, int, int], str]
 """Maps document, first character and one past the last to "page 12", or "" without pages."""
@@ -116,7 +116,7 @@ class Sources:
             row["text"],
             document_id,
             chunk_id,
-            _joined(span for r in rows if r["kind"] == QUOTED for span in _found(row["text"], r)),
+            disjoint(span for r in rows if r["kind"] == QUOTED for span in _found(row["text"], r)),
             [
                 self._of_chunk(origin, [r for r in rows if r["chunk_id"] == origin])
                 for origin in origins
@@ -136,7 +136,7 @@ class Sources:
             text,
             chunk["document_id"],
             chunk_id,
-            _joined((max(0, start), min(len(text), end)) for start, end in spans),
+            disjoint((max(0, start), min(len(text), end)) for start, end in spans),
         )
 
     def _location(self, chunk: Mapping[str, Any]) -> str:
@@ -152,14 +152,3 @@ def _found(text: str, row: Mapping[str, Any]) -> Sequence[Span]:
     """Return the characters of a text that are a sentence of an answer, its first occurrence."""
     words = Words(text)
     return (words.find(row["text"]) or words.find(row["text"].partition(": ")[2]))[:1]
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, those that overlap as one, without empty ones."""
-    joined: list[Span] = []
-    for start, end in sorted(span for span in spans if span[0] < span[1]):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
-    return joined

@@ -169,6 +169,17 @@ def words_of(sentence: str) -> list[str]:
     return words[:-1] if len(words) > 1 and sentence.rstrip().endswith("…") else words
 
 
+def disjoint(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, those that overlap as one, without empty ones."""
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
 class Verdict(StrEnum):
     """Whether a speaker says a sentence."""
 

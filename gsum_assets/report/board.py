@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -11,8 +12,7 @@ from gsum_assets.plots.method_ranking import Ranked, standing
 from gsum_assets.statistics.comparisons import SIGNIFICANT
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A mean; half of its interval, "" for lengths; and its comparison, see `standing`."""
 
     mean: str
@@ -20,8 +20,7 @@ class Cell:
     standing: str
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A method's cells, None for missing values."""
 
     method: str
@@ -29,16 +28,14 @@ class Row:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """A table of methods, best first, by metrics."""
 
     metrics: Sequence[str]
     rows: Sequence[Row]
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A difference, row minus column, with interval; `sign`: '+', '-' or '' if not significant."""
 
     difference: str
@@ -48,8 +45,7 @@ class Pair:
     sign: str
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Differences between any two methods; None on the diagonal, and if not compared."""
 
     methods: Sequence[str]

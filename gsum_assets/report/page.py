@@ -19,7 +19,6 @@ from gsum_assets.plots.position_bias import position_bias_figure
 from gsum_assets.plots.quality_cost import quality_cost_figure, quality_read_figure
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix_figure
 from gsum_assets.report.board import Board, boards
-from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
 from gsum_assets.report.stored import Stored
@@ -73,6 +72,7 @@ class Page:
     ----------
     is_subset : whether methods of the leaderboard are left out.
     number : number of each method, from 1, used in anchors.
+    index_costs, query_costs : rows of `costs`.
     own_judge : note on models that judged their own answers; None if none did.
     """
 
@@ -84,8 +84,8 @@ class Page:
     models: Sequence[str]
     own_judge: str | None
     compared: Sequence[Compared]
-    index_costs: Sequence[Cost]
-    query_costs: Sequence[Cost]
+    index_costs: Sequence[Mapping[str, Any]]
+    query_costs: Sequence[Mapping[str, Any]]
     verdicts: Verdicts | None
     detail: Detail
 
@@ -110,11 +110,13 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
     order += [method for method in stored.methods if method not in order]
     stored = replace(stored, methods=order)
     costs = stored.costs.to_pylist()
+    rank = {method: i for i, method in enumerate(order, 1)}
+    shown = sorted((c for c in costs if c["method"] in rank), key=lambda c: rank[c["method"]])
     return Page(
         stored=stored,
         is_subset=not set(stored.leaderboard["method"].to_pylist()) <= set(order),
         split=split,
-        number={method: i for i, method in enumerate(order, 1)},
+        number=rank,
         n_questions={kind: sum(row["kind"] == kind for row in queries) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
         own_judge=own_judge_note(stored.judgements),
@@ -122,8 +124,8 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
             _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
             for board in all_boards
         ],
-        index_costs=costs_of(stored.costs, order, "index"),
-        query_costs=costs_of(stored.costs, order, "query"),
+        index_costs=[cost for cost in shown if cost["stage"] == "index"],
+        query_costs=[cost for cost in shown if cost["stage"] == "query"],
         verdicts=_verdicts(stored),
         detail=detail(stored, split, n_questions),
     )

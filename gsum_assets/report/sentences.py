@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gsum_assets.evaluation.answer_sentences import Sentence, shown_lines
-
-Span = tuple[int, int]
+from gsum_assets.evaluation.quotations import Span, disjoint
 
 
 class Piece(NamedTuple):
@@ -60,17 +59,7 @@ def spans_of(
         if chunk := chunks.get(row["chunk_id"]):
             start, end = (row[name] - chunk["start"] for name in ("start_char", "end_char"))
             found[row["chunk_id"]].add((max(0, start), min(len(chunk["text"]), end)))
-    return {chunk_id: _disjoint(spans) for chunk_id, spans in found.items()}
-
-
-def _disjoint(spans: Iterable[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for start, end in sorted(span for span in spans if span[0] < span[1]):
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
-    return joined
+    return {chunk_id: disjoint(spans) for chunk_id, spans in found.items()}
 
 
 def pieces_of(text: str, spans: Sequence[Span], number: int) -> list[Piece]:

@@ -1,22 +1,53 @@
 """Stored tables of a report; nothing is recomputed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from gsum_assets.corpus.find import find_corpus
+from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
 from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem, load_settings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.report.corpus import Corpus, read_corpus
 from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.appended import APPENDED, LEDGERS, read_appended
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import lazy_rows
 from gsum_resources.store.parquet_store import ParquetStore
 
 _RESULTS = ("summaries", "answer_sources", "contexts", "scores")
 _OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")
+_NOT_OF_INDEX = (
+    *("documents", "rejected_documents", "generated_questions", "assertions", "leaderboard"),
+    *("curves", "comparisons", "costs", "win_rates", *APPENDED),
+)
+
+
+class IndexTable(NamedTuple):
+    """A table that does not depend on questions; `row` completes "One row per …"."""
+
+    name: str
+    row: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Information about a corpus that does not depend on questions.
+
+    Attributes
+    ----------
+    rejected : rows of `rejected_documents`.
+    spent : of each asset, see `spent_by_asset`.
+    """
+
+    n_words: int
+    n_chunks: int
+    rejected: Sequence[Mapping[str, Any]]
+    index: Sequence[IndexTable]
+    spent: Mapping[str, tuple]
 
 
 @dataclass(frozen=True)
@@ -123,3 +154,24 @@ def _read(
     footers = [store.provenance(table, partition) for partition in partitions]
     times += [footer.time for footer in footers if footer]
     return rows
+
+
+def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
+    """Read the information about a corpus, without texts."""
+
+    def rows(name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        table = TABLES[name]
+        return store.read(table, store.partitions(table, corpus), columns)[0].to_pylist()
+
+    index = []
+    for name, table in TABLES.items():
+        is_index = is_of_index(table) and not name.startswith("source_")
+        if is_index and name not in _NOT_OF_INDEX and (n := store.count(table, corpus)):
+            index.append(IndexTable(name, table.row, n))
+    return Corpus(
+        n_words=sum(row["n_words"] for row in rows("documents", ["n_words"])),
+        n_chunks=store.count(TABLES["chunks"], corpus),
+        rejected=sorted(rows("rejected_documents", ["file", "reason"]), key=lambda r: r["file"]),
+        index=index,
+        spent=spent_by_asset(*(read_appended(store, TABLES[name], corpus) for name in LEDGERS)),
+    )
