@@ -6,8 +6,7 @@ from rich.table import Table as Grid
 
 from gsum_assets.cli.terminal import _screen
 from gsum_assets.pipeline.result import count
-from gsum_assets.planning.plan import Plan
-from gsum_assets.planning.plan_lines import Line
+from gsum_assets.planning.plan import Line, Plan
 
 
 def print_plan(plan: Plan) -> None:

@@ -129,12 +129,12 @@ class ScopeIndex:
             sentences=self._sentences.of(ids),
         )
 
-    def having(self, terms: AnyOf[str], chosen: np.ndarray | None = None) -> np.ndarray:
-        """Return which terms, in alphabetical order, passages have, `(n_terms, n)`."""
+    def having(self, terms: AnyOf[str], chosen: np.ndarray) -> np.ndarray:
+        """Return which terms, in alphabetical order, passages have, `(n_terms, n_chosen)`."""
         has_term = np.zeros((len(terms), len(self)), bool)
         for row, term in zip(has_term, sorted(terms), strict=True):
             row[self.bm25.having(term)] = True
-        return has_term if chosen is None else has_term[:, chosen]
+        return has_term[:, chosen]
 
     def document_ids(self, chosen: np.ndarray) -> list[str]:
         """Return the document of each passage."""

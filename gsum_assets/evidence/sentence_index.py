@@ -87,43 +87,19 @@ class JoinedSentences:
         present = [(i, sentences) for i, sentences in enumerate(passages) if sentences is not None]
         lengths = np.array([len(sentences.vectors) for _, sentences in present], int)
         self._owners = np.repeat(np.array([i for i, _ in present], int), lengths)
+        vectors = [sentences.vectors for _, sentences in present]
+        self.vectors = np.concatenate(vectors or [np.empty((0, 1), np.float32)])
+        counts = [sentences.n_words for _, sentences in present]
+        self._n_words = np.concatenate([np.empty(0, int), *counts])
         ends = np.repeat(np.cumsum(lengths), lengths)
-        starts = ends - np.repeat(lengths, lengths)
-        vectors = (
-            [np.empty((0, 1), np.float32)]
-            if not present
-            else [sentences.vectors for _, sentences in present]
-        )
-        self.vectors = np.concatenate(vectors)
-        self._n_words = np.concatenate(
-            [np.empty(0, int), *(sentences.n_words for _, sentences in present)]
-        )
-        self._bounds = self._windows(starts, ends)
-
-    def _windows(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return first and last sentence, exclusive, of all windows, `(n_windows, 2)`."""
-        rows, bounds = np.arange(len(starts)), [np.empty((0, 2), int)]
-        for length in _WINDOWS:
-            first = rows[(rows == starts) | (rows + length <= ends)]
-            bounds.append(np.stack([first, np.minimum(first + length, ends[first])], axis=1))
-        return np.concatenate(bounds)
+        self._bounds = _windows(ends - np.repeat(lengths, lengths), ends)
 
     @cached_property
     def _lengths(self) -> np.ndarray:
-        """Lengths of the windows' vectors, the sums of their sentences', `(n_windows,)`.
-
-        From the inner products of sentences: the square of a sum has one for each pair.
-        """
+        """Lengths of the windows' vectors, weighted sums of their sentences', `(n_windows,)`."""
+        sums = _sums(self.vectors * self._n_words[:, None])
         first, last = self._bounds.T
-        squares = np.zeros(len(first))
-        for apart in range(min(max(_WINDOWS), len(self.vectors))):
-            n = len(self.vectors) - apart
-            products = np.einsum("ij,ij->i", self.vectors[:n], self.vectors[apart:])
-            sums = _sums(products * self._n_words[:n] * self._n_words[apart:])
-            lower = np.minimum(first, n)
-            upper = np.maximum(last - apart, lower)
-            squares += (2 if apart else 1) * (sums[upper] - sums[lower])
-        return np.sqrt(np.maximum(squares, 0))
+        return np.linalg.norm(sums[last] - sums[first], axis=1)
 
     def means_of_best(self, values: np.ndarray, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return the mean of each passage's n largest values, or of all if it has fewer.
@@ -161,9 +137,25 @@ class JoinedSentences:
         return np.where(np.isfinite(best), best, 0.0)
 
 
+def _windows(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return first and last sentence, exclusive, of all windows, `(n_windows, 2)`.
+
+    Parameters
+    ----------
+    starts, ends : bounds of the passage of each sentence, `(n,)`.
+    """
+    rows, bounds = np.arange(len(starts)), [np.empty((0, 2), int)]
+    for length in _WINDOWS:
+        first = rows[(rows == starts) | (rows + length <= ends)]
+        bounds.append(np.stack([first, np.minimum(first + length, ends[first])], axis=1))
+    return np.concatenate(bounds)
+
+
 def _sums(values: np.ndarray) -> np.ndarray:
-    """Return the sums of all prefixes, from the empty one, `(n + 1,)`."""
-    return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    """Return the sums of all prefixes along the first axis, from the empty one."""
+    sums = np.zeros((len(values) + 1, *values.shape[1:]))
+    np.cumsum(values, axis=0, out=sums[1:])
+    return sums
 
 
 class SentenceArrays(NamedTuple):

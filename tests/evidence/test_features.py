@@ -55,7 +55,12 @@ def test_speech_has_a_speaker_in_a_quarter_of_its_sentences() -> None:
 
 
 def test_signals_by_hand(index: ScopeIndex) -> None:
-    found = signals(index.scope(), QUESTION, np.array([3.0, 2, 1, 0]), index.having(QUESTION.terms))
+    found = signals(
+        index.scope(),
+        QUESTION,
+        np.array([3.0, 2, 1, 0]),
+        index.having(QUESTION.terms, np.arange(4)),
+    )
     half = round(math.sqrt(0.5), 6)
     assert found["dense"].tolist() == pytest.approx([1, 0, half, -1])
     assert found["BM25"].tolist() == [3, 2, 1, 0]
@@ -71,7 +76,8 @@ def test_signals_by_hand(index: ScopeIndex) -> None:
 
 def test_terms_are_those_that_passages_have(index: ScopeIndex) -> None:
     of_apple, of_pear = [True, True, False, False], [False, True, False, True]
-    assert index.having(["pear", "appl", "wind"]).tolist() == [of_apple, of_pear, [False] * 4]
+    found = index.having(["pear", "appl", "wind"], np.arange(4))
+    assert found.tolist() == [of_apple, of_pear, [False] * 4]
     assert index.having(["pear"], np.array([1, 2])).tolist() == [[True, False]]
 
 
@@ -149,7 +155,7 @@ def test_graph_features_of_random_passages_have_their_names() -> None:
     index = index_of(texts, random_units(9), sentences([], []))
     scope = index.scope()
     question = Question("word3?", frozenset({"word3"}), random_units(1, seed=1)[0])
-    found = signals(scope, question, np.arange(9.0), index.having(question.terms))
+    found = signals(scope, question, np.arange(9.0), index.having(question.terms, np.arange(9)))
     features = graph_features(scope, found)
     before = features[:, GRAPH.index("neighbours by BM25: -1")]
     scaled = (np.arange(9) - 4) / np.arange(9.0).std()

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.estimate import Requests
-from gsum_assets.planning.plan import Plan, plan
-from gsum_assets.planning.plan_lines import Earlier, Line, filled
+from gsum_assets.planning.plan import Earlier, Line, Plan, filled, plan
 from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
