@@ -152,18 +152,6 @@ def test_one_passage_without_a_sentence() -> None:
     assert contexts["text"].to_pylist() == ["Only this."]
 
 
-def test_twenty_thousand_passages() -> None:
-    texts = {f"d{i:03}": [f"word{i} word{k} common" for k in range(100)] for i in range(200)}
-    parts = tables(texts, random_units(20_000, 16))
-    questions = Questions(["q0"], ["word7 word8?"], [None], random_units(1, 16, seed=3))
-    found = ranked_in(parts, SentenceIndex([]), questions)
-    judged = found.probabilities["chunk_id"].to_pylist()
-    assert 200 < len(judged) <= 600
-    assert {"d007-00008", "d008-00007", "d008-00006"} <= set(judged)  # best, and a neighbour
-    nodes = found.rankings.filter(pc.equal(found.rankings["level"], "node"))
-    assert nodes.num_rows == 100
-
-
 def test_general_questions_read_the_most_similar_passages() -> None:
     text = "Summarize the whole meeting."
     found = ranked([text], ["ferry"])

@@ -50,6 +50,11 @@ def test_only_the_published_form_trains_and_reflects(indexed: House) -> None:
     for table in ("training_log", "embeddings", "topics", "reflections"):
         assert n_rows["gae", table] == n_rows["gae-no-rerank", table] == 0
     assert n_rows["gae-no-rerank", "clusters"] == 0
+    for method, clustering in (("gae", "leiden"), ("gae-published", "dbscan")):
+        of_scope = of_method(indexed, "gae.clusterings", method)
+        assert [row["scope"] for row in of_scope] == ["corpus", "document"]
+        assert {row["clustering"] for row in of_scope} == {clustering}
+        assert all(row["weight"] == 1 for row in of_scope) or method == "gae"
     whole = of_method(indexed, "gae.refined_contexts", "gae")
     assert {row["fate"] for row in whole} == {"whole"}
 
@@ -68,14 +73,6 @@ def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
         )
         assert answer["calls"] == before + 1
         assert (before > 0) == (method == "gae-published")
-
-
-def test_clusterings_have_a_weight_for_each_scope(indexed: House) -> None:
-    for method, clustering in (("gae", "leiden"), ("gae-published", "dbscan")):
-        rows = of_method(indexed, "gae.clusterings", method)
-        assert [row["scope"] for row in rows] == ["corpus", "document"]
-        assert {row["clustering"] for row in rows} == {clustering}
-        assert all(row["weight"] == 1 for row in rows) or method == "gae"
 
 
 def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> None:

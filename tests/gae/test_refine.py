@@ -8,9 +8,6 @@ import pytest
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.gae.rank import Clusters
 from gsum_assets.gae.refine import grade, refined_contexts, unrefined_contexts, weighted
-from gsum_assets.gae.relevance import reflections, topics
-from gsum_resources.embedding.embedder import LocalEmbedder
-from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Request
 from tests.gae.toy_contexts import (
     BRIDGE,
@@ -95,22 +92,16 @@ def test_each_grade_requests_its_length() -> None:
     assert failures == []
 
 
-def test_ranks_stay_if_scores_differ() -> None:
-    rows, _, requests = refine([BRIDGE, COOKING], [1, 9])
-    assert column(rows, "rank") == [1, 2]
-    assert column(rows, "node_id") == ["c1", "c2"]
-    assert [r.passages[0] for r in requests] == [COOKING, BRIDGE]
-
-
 @pytest.mark.parametrize("nothing", ["NONE", "none.", ' "None" ', "**NONE**"])
 def test_irrelevant_low_grade_passage_is_dropped(nothing: str) -> None:
-    rows, failures, _ = refine(
-        [BRIDGE, COOKING], [9, 1], lambda r: nothing if COOKING in r.passages else "Edited."
+    rows, failures, requests = refine(
+        [COOKING, BRIDGE], [1, 9], lambda r: nothing if COOKING in r.passages else "Edited."
     )
-    assert column(rows, "fate") == ["edited", "dropped"]
-    assert column(rows, "text") == ["Edited.", ""]
-    assert rows[1]["tokens_after"] == 0
-    assert rows[1]["calls"] == 1
+    assert [r.passages[0] for r in requests] == [BRIDGE, COOKING]  # by score
+    assert column(rows, "rank") == [1, 2]  # ranks stay
+    assert column(rows, "fate") == ["dropped", "edited"]
+    assert column(rows, "text") == ["", "Edited."]
+    assert (rows[0]["tokens_after"], rows[0]["calls"]) == (0, 1)
     assert failures == []
 
 
@@ -219,25 +210,3 @@ def test_question_without_room_is_reported() -> None:
     assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert refined.rows["text"][0].as_py() == "The…"
     assert "raise prompt_tokens" in refined.failures[0]
-
-
-def test_embedded_model_shortens_irrelevant_passages() -> None:
-    found = contexts({"q": [COOKING, BRIDGE]})
-    model, clusters = ExtractiveModel(LocalEmbedder()), Clusters({"c1": 0, "c2": 1}, {})
-    refined = refined_contexts(
-        found,
-        topics(found, clusters, ASKED, model, PROMPT_TOKENS).rows,
-        reflections(found, ASKED, model).rows,
-        clusters,
-        ASKED,
-        model,
-        PROMPT_TOKENS,
-        MAX_WORDS,
-    )
-    cooking, bridge = refined.rows.to_pylist()
-    assert (cooking["grade"], cooking["fate"]) == ("low", "reduced")
-    assert 0 < len(cooking["text"].split()) <= 26
-    assert bridge["grade"] == "high"
-    assert bridge["fate"] in ("whole", "edited")
-    assert bridge["tokens_after"] > 0.9 * bridge["tokens_before"]
-    assert refined.failures == []

@@ -82,6 +82,9 @@ def test_embedded_model_names_and_distinguishes_clusters() -> None:
     assert cooking["relevance"] < 4
     assert bridge["relevance"] >= 7
     assert named.failures == []
+    cooking, bridge = reflections(found, ASKED, model).rows["relevance"].to_pylist()
+    assert cooking < 4
+    assert bridge >= 7
 
 
 def test_every_pair_is_requested_at_once_and_failures_are_reported() -> None:
@@ -105,11 +108,3 @@ def test_choice_question_is_shown_with_its_options() -> None:
     model = Scripted(lambda r: '{"score": 6}')
     reflections(contexts({"q1": ["one"]}), questions, model)
     assert model.requests[0].question == "Which?\n(A) a boat\n(B) a bridge"
-
-
-def test_embedded_model_separates_relevant_passages() -> None:
-    found = contexts({"q1": [BRIDGE, COOKING]})
-    judged = reflections(found, ASKED, ExtractiveModel(LocalEmbedder()))
-    bridge, cooking = judged.rows["relevance"].to_pylist()
-    assert bridge >= 7
-    assert cooking < 4
