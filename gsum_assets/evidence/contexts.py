@@ -1,6 +1,6 @@
 """The passages that the language model reads: the prefix with the largest expected F1."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -46,42 +46,74 @@ def adaptive_contexts(
     chunks : the table `chunks` of the corpus; texts are read of passages that may be shown.
     """
     sizes = chunks.columns(["chunk_id", "document_id", "n_tokens"])
-    questions = queries.select(["query_id", "document_id", "text"]).to_pylist()
-    is_general = {row["query_id"]: not question_aspects(row["text"]) for row in questions}
-    general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
-    whole = general.filter(
-        _fits(general["document_id"].to_pylist(), sizes, chunks, budget.whole_tokens)
-    )
-    most = max(budget.k_max, budget.k)
-    best = best_chunks(evidence.rankings, most)
-    best = best.filter(pc.invert(pc.is_in(best["query_id"], value_set=whole["query_id"])))
-    read = chunks.rows_with("chunk_id", sorted(set(best["item_id"].to_pylist())))
-    tokens_of = dict(zip(read["chunk_id"].to_pylist(), read["n_tokens"].to_pylist(), strict=True))
-    ranked_of: dict[str, list[dict]] = {}
-    for row in best.sort_by("rank").to_pylist():
-        ranked_of.setdefault(row["query_id"], []).append(row)
-    expected = evidence.probabilities.group_by("query_id").aggregate([("probability", "sum")])
-    expected_of = dict(zip(*(column.to_pylist() for column in expected.columns), strict=True))
+    texts = queries["text"].to_pylist()
+    is_general = pa.array([not question_aspects(text) for text in texts], pa.bool_())
+    general = queries.filter(is_general)
+    fits = _fits(general["document_id"].to_pylist(), sizes, chunks, budget.whole_tokens)
+    whole, similar = general.filter(fits), general.filter(pc.invert(fits))
+    best = _best_of(queries.filter(pc.invert(is_general)), evidence.rankings, budget.k_max)
+    best_similar = _best_of(similar, evidence.rankings, budget.k)
+    ids = {*best["item_id"].to_pylist(), *best_similar["item_id"].to_pylist()}
+    read = chunks.rows_with("chunk_id", sorted(ids))
     has_one = len(pc.unique(sizes["document_id"])) < 2
-    n_read: dict[str, int] = {}
-    for question in questions:
-        query_id = question["query_id"]
-        n_read[query_id] = budget.k
-        if not is_general[query_id] and (ranked := ranked_of.get(query_id)):
-            n_read[query_id] = best_prefix(
-                np.array([row["score"] for row in ranked]),
-                expected_of[query_id],
-                np.array([tokens_of.get(row["item_id"], 0) for row in ranked]),
-                budget,
-                1 if has_one or question["document_id"] else budget.k,
-            )
-    ranks = zip(best["query_id"].to_pylist(), best["rank"].to_pylist(), strict=True)
-    chosen = best.filter(
-        pa.array([rank <= n_read[query_id] for query_id, rank in ranks], pa.bool_())
+    least = {
+        row["query_id"]: 1 if has_one or row["document_id"] else budget.k
+        for row in queries.select(["query_id", "document_id"]).to_pylist()
+    }
+    return pa.concat_tables(
+        [
+            top_contexts(
+                _prefixes(best, evidence.probabilities, read, least, budget), read, budget.k_max
+            ),
+            top_contexts(best_similar, read, budget.k),
+            full_contexts(
+                whole,
+                _rows_in(chunks, whole["document_id"].to_pylist()),
+                max(1, budget.whole_tokens),
+            ),
+        ]
     )
-    scopes = whole["document_id"].to_pylist()
-    everything = full_contexts(whole, _rows_in(chunks, scopes), max(1, budget.whole_tokens))
-    return pa.concat_tables([top_contexts(chosen, read, most), everything])
+
+
+def _best_of(questions: pa.Table, rankings: pa.Table, k: int) -> pa.Table:
+    """Return the rows of the `k` best chunks of some questions, by rank."""
+    best = best_chunks(rankings, k)
+    return best.filter(pc.is_in(best["query_id"], value_set=questions["query_id"])).sort_by("rank")
+
+
+def _prefixes(
+    best: pa.Table,
+    probabilities: pa.Table,
+    chunks: pa.Table,
+    least: Mapping[str, int],
+    budget: Budget,
+) -> pa.Table:
+    """Return the rows of `best` up to the largest expected F1 of each question.
+
+    Parameters
+    ----------
+    chunks : the rows of `chunks` for the passages in `best`.
+    least : least number of passages by question.
+    """
+    summed = probabilities.group_by("query_id").aggregate([("probability", "sum")])
+    expected = dict(zip(*(column.to_pylist() for column in summed.columns), strict=True))
+    sizes = (chunks[name].to_pylist() for name in ("chunk_id", "n_tokens"))
+    tokens_of = dict(zip(*sizes, strict=True))
+    ranked_of: dict[str, list[dict]] = {}
+    for row in best.to_pylist():
+        ranked_of.setdefault(row["query_id"], []).append(row)
+    n_read = {
+        query_id: best_prefix(
+            np.array([row["score"] for row in ranked]),
+            expected[query_id],
+            np.array([tokens_of.get(row["item_id"], 0) for row in ranked]),
+            budget,
+            least[query_id],
+        )
+        for query_id, ranked in ranked_of.items()
+    }
+    most = pa.array([n_read[query_id] for query_id in best["query_id"].to_pylist()], pa.int32())
+    return best.filter(pc.less_equal(best["rank"], most))
 
 
 def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
