@@ -344,7 +344,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_assets.evidence.sentence_index import sentence_index
     from gsum_assets.evidence.settings import CandidateSettings
     from gsum_assets.lightpal.rank import PassageSearch, Tables
-    from gsum_assets.lightpal.settings import LightpalSettings
+    from gsum_assets.lightpal.settings import RetrievalSettings
     from gsum_assets.pipeline.tables import TABLES
     from gsum_assets.retrieval.collection import Collection, Questions
     from gsum_assets.retrieval.loading import text_digests
@@ -403,7 +403,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
             of_walks = read("lightpal.walk_trust"), read("lightpal.communities")
             tables = Tables(read("lightpal.passage_edges", (), texts), *of_walks)
             search = PassageSearch(
-                method, collection, tables, "en", LightpalSettings(), UnigramScorer, 1
+                method, collection, tables, "en", RetrievalSettings(), UnigramScorer, 1
             )
             retriever: Retriever = search.retriever(collection)
             del tables, search

@@ -2,8 +2,7 @@
 
 The last bits of a product in single precision depend on its shape and on the number of threads.
 Therefore it only selects candidates, with a margin; these are compared in double precision and
-rounded. The result does not depend on the blocks, so that some rows can be recomputed while the
-others are kept (`nearest_again.py`). Many vectors are compared by `approximate.py`.
+rounded. The result does not depend on the blocks. Many vectors are compared by `approximate.py`.
 """
 
 from collections.abc import Callable, Iterator

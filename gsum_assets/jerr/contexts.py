@@ -1,150 +1,136 @@
 """Contexts before the look-up: nodes and synopses, or gists (3.4)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_room
-from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths
+from gsum_assets.evaluation.budget import cut_to_tokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
-from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
+from gsum_assets.jerr.rank import chunks_by_nodes, spans_of_passages
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.sentences import join_texts
 
-_FACTS = 8  # most facts shown of a node
+_MOST_FACTS = 8  # shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces
 
 
-class Room:
-    """Token budget for synopses or gists that leaves room for texts read again.
+class ShortForms:
+    """Choice of synopses or gists, as far as a prompt has room beside the texts read again.
 
     Parameters
     ----------
-    most_reread : longest text to be read again, word pieces.
+    longest : longest text to be read again, word pieces.
+    max_words : of an answer.
     """
 
     def __init__(
-        self, settings: AnswerSettings, most_reread: int, max_words: int, count_tokens: CountTokens
+        self, texts: Iterable[Passage], settings: AnswerSettings, longest: int, max_words: int
     ) -> None:
-        reread = settings.n_reread * most_reread
-        self._kept_free = min(reread, settings.prompt_tokens // 2)
-        self._settings, self._max_words = settings, max_words
+        self._prompt_tokens, self._max_words = settings.prompt_tokens, max_words
+        self._reserved = min(settings.n_reread * longest, settings.prompt_tokens // 2)
         self._sizes: dict[str, int] = {}
-        self.count_tokens = count_tokens
+        self._of: dict[str | None, dict[str, Passage]] = defaultdict(dict)  # None: all
+        for passage in sorted(texts, key=lambda passage: (passage.document_id, passage.position)):
+            for document_id in (None, passage.document_id):
+                self._of[document_id][passage.node_id] = passage
 
-    def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
-        """Yield the first passages that fit, for a row of `queries`."""
-        room = answer_room(query, self._settings.prompt_tokens, self._max_words, self.count_tokens)
-        left = room.tokens - self._kept_free
-        passages = list(passages)
-        texts = (passage.text for passage in passages if passage.text not in self._sizes)
-        self._sizes |= lengths(texts, self.count_tokens)
+    def choose(
+        self, query: dict, first: Iterable[str], nodes: Sequence[Passage] = ()
+    ) -> list[Passage]:
+        """Return the nodes, then the texts of the ids in `first`, then others in reading order."""
+        in_scope = self._of[query["document_id"]]
+        preferred = [in_scope[text_id] for text_id in first if text_id in in_scope]
+        passages = list(dict.fromkeys([*nodes, *preferred, *in_scope.values()]))
+        new = (passage.text for passage in passages if passage.text not in self._sizes)
+        self._sizes |= lengths(new, n_word_pieces)
+        room = answer_room(query, self._prompt_tokens, self._max_words, n_word_pieces)
+        left, fitting = room.tokens - self._reserved, []
         for passage in passages:
             left -= self._sizes[passage.text] + room.mark
             if left < 0:
-                return
-            yield passage
+                break
+            fitting.append(passage)
+        return fitting
 
 
-class GraphContexts:
-    """Choice of the best nodes with their relations and facts, and of synopses, theirs first."""
+def graph_contexts(
+    searches: pa.Table, nodes: pa.Table, edges: pa.Table, facts: pa.Table, short: ShortForms
+) -> Choose:
+    """Return the choice of the best nodes with their relations and facts, and of synopses.
 
-    def __init__(
-        self,
-        searches: pa.Table,
-        nodes: pa.Table,
-        edges: pa.Table,
-        synopses: pa.Table,
-        facts: pa.Table,
-        room: Room,
-    ) -> None:
-        chosen = searches.filter(searches["is_chosen"]).sort_by("place").to_pylist()
-        self._chosen: dict[str, list[dict]] = defaultdict(list)
-        for row in chosen:
-            self._chosen[row["query_id"]].append(row)
-        self._order = chunks_by_nodes(searches)
-        self._named = {row["node_id"]: frozenset(row["facts"]) for row in nodes.to_pylist()}
-        self._names = dict(zip(*(nodes[n].to_pylist() for n in ("node_id", "name")), strict=True))
-        self._edges: dict[str, list[dict]] = defaultdict(list)
-        for row in edges.to_pylist():
-            self._edges[row["source_id"]].append(row)
-            self._edges[row["target_id"]].append(row)
-        self._facts: dict[str, list[str]] = defaultdict(list)
-        for row in facts.sort_by(
-            [("chunk_id", "ascending"), ("position", "ascending")]
-        ).to_pylist():
-            self._facts[row["chunk_id"]].append(row["statement"])
-        self._synopses = _by_document(synopses_of(synopses))
-        self._room = room
+    The synopses of the line chunks that nodes lead to come first.
+    """
+    chosen: dict[str, list[dict]] = defaultdict(list)
+    for row in searches.filter(searches["is_chosen"]).sort_by("place").to_pylist():
+        chosen[row["query_id"]].append(row)
+    order = chunks_by_nodes(searches)
+    node_of = {row["node_id"]: row for row in nodes.to_pylist()}
+    edges_of: dict[str, list[dict]] = defaultdict(list)
+    for row in edges.to_pylist():
+        edges_of[row["source_id"]].append(row)
+        edges_of[row["target_id"]].append(row)
+    facts_of: dict[str, list[str]] = defaultdict(list)
+    ordered = facts.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
+    for row in ordered.select(["chunk_id", "statement"]).to_pylist():
+        facts_of[row["chunk_id"]].append(row["statement"])
 
-    def __call__(self, query: dict) -> Sequence[Passage]:
-        """Return the passages for a row of `queries`."""
-        nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
-        synopsis_of = self._synopses.get(query["document_id"], {})
-        first = [synopsis_of[c] for c in self._order.get(query["query_id"], ()) if c in synopsis_of]
-        passages = dict.fromkeys([*nodes, *first, *synopsis_of.values()])
-        return list(self._room.fitting(query, passages))
-
-    def _node(self, visited: dict, scope: str | None) -> Passage:
+    def described(visited: dict, scope: str | None) -> Passage:
         """Return a node as a passage with its relations and facts within the scope."""
-        node_id, named = visited["node_id"], self._named[visited["node_id"]]
-        relations = [
-            f"{self._names[row['source_id']]} – {row['relation']} – {self._names[row['target_id']]}"
-            for row in self._edges.get(node_id, ())
-            if scope is None or scope in row["document_ids"]
-        ]
-        facts = dict.fromkeys(
-            fact for c in visited["chunk_ids"] for fact in self._facts[c] if fact in named
+        node_id, naming = visited["node_id"], set(node_of[visited["node_id"]]["facts"])
+        relations = "; ".join(
+            " – ".join(
+                (node_of[e["source_id"]]["name"], e["relation"], node_of[e["target_id"]]["name"])
+            )
+            for e in edges_of[node_id]
+            if scope is None or scope in e["document_ids"]
         )
-        described = f" ({'; '.join(relations)})" if relations else ""
-        text = f"{visited['name']}{described}:\n{join_texts(list(facts)[:_FACTS])}".strip()
-        text = cut_to_tokens(text, _NODE_TOKENS, self._room.count_tokens)
+        statements = dict.fromkeys(
+            fact for c in visited["chunk_ids"] for fact in facts_of[c] if fact in naming
+        )
+        heading = f"{visited['name']} ({relations})" if relations else visited["name"]
+        text = f"{heading}:\n{join_texts(list(statements)[:_MOST_FACTS])}".strip()
+        text = cut_to_tokens(text, _NODE_TOKENS, n_word_pieces)
         return Passage(node_id, "node", text, visited["score"])
+
+    def choose(query: dict) -> Sequence[Passage]:
+        visited = chosen[query["query_id"]]
+        of_nodes = [described(row, query["document_id"]) for row in visited]
+        return short.choose(query, order.get(query["query_id"], ()), of_nodes)
+
+    return choose
 
 
 def short_contexts(
-    texts: Iterable[Passage], spans: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room
+    spans: pa.Table, chunks: pa.Table, rankings: pa.Table, short: ShortForms
 ) -> Choose:
     """Return the choice of short texts, in the order in which `rankings` first lead to them.
 
     Parameters
     ----------
-    texts : gists of ReadAgent's pages, or synopses of line chunks.
-    spans : `chunk_id`, `document_id`, `start`, `end` of these pages or line chunks.
+    spans : `chunk_id`, `document_id`, `start`, `end` of the pages or line chunks.
     """
-    span_of = Overlapping(chunks, spans).span_of
-    of_documents = _by_document(passage for passage in texts if passage.text)
+    span_of = spans_of_passages(chunks, spans)
     order: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():
         order[row["query_id"]][span_of[row["item_id"]]] = None
-
-    def choose(query: dict) -> Sequence[Passage]:
-        passage_of = of_documents.get(query["document_id"], {})
-        first = [passage_of[span] for span in order[query["query_id"]] if span in passage_of]
-        return list(room.fitting(query, dict.fromkeys([*first, *passage_of.values()])))
-
-    return choose
+    return lambda query: short.choose(query, order[query["query_id"]])
 
 
 def synopses_of(rows: pa.Table) -> Iterator[Passage]:
     """Yield the rows of `jerr.synopses` as passages."""
-    for row in rows.to_pylist():
-        where = row["document_id"], row["position"]
-        yield Passage(row["chunk_id"], "synopsis", row["synopsis"], 0, *where)
+    return _passages(rows, "chunk_id", "synopsis")
 
 
 def gists_of(pages: pa.Table) -> Iterator[Passage]:
     """Yield the gists of the rows of `jerr.pages` as passages."""
-    for row in pages.to_pylist():
-        yield Passage(row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"])
+    return _passages(pages, "page_id", "gist")
 
 
-def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:
-    """Return passages by id in reading order, for each document and, with key None, for all."""
-    by_document: dict[str | None, dict[str, Passage]] = {None: {}}
-    for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.position)):
-        by_document[None][passage.node_id] = passage
-        by_document.setdefault(passage.document_id, {})[passage.node_id] = passage
-    return by_document
+def _passages(rows: pa.Table, key: str, kind: str) -> Iterator[Passage]:
+    for row in rows.to_pylist():
+        if row[kind]:
+            yield Passage(row[key], kind, row[kind], 0, row["document_id"], row["position"])

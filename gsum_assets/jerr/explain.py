@@ -17,10 +17,10 @@ def explained(
     visited = searches.sort_by("place").to_pylist()
     lines = [
         *(
-            "keywords: " + (", ".join(row["keywords"]) or "none: it asks for everything")
-            for row in keywords.to_pylist()
+            "keywords: " + (", ".join(words) or "none: it asks for everything")
+            for words in keywords["keywords"].to_pylist()
         ),
-        *_nodes(visited),
+        *(_nodes(visited) if visited else ()),
         *_path(visited, edges),
         *_read_again(look_ups.to_pylist(), contexts.to_pylist()),
     ]
@@ -28,16 +28,14 @@ def explained(
 
 
 def _nodes(visited: Sequence[dict]) -> Iterator[str]:
-    if not visited:
-        return
     by_tree = visited[0]["visits"] is not None
     yield f"\nnodes visited ({len(visited)}; * is read):"
     yield "      " + ("visits  mean reward  node" if by_tree else "PageRank  node")
     for row in visited[:_MOST_NODES]:
         mark = "*" if row["is_chosen"] else " "
-        value = (
-            f"{row['visits']:6d}  {row['mean_reward']:11.3f}" if by_tree else f"{row['score']:8.4f}"
-        )
+        value = f"{row['score']:8.4f}"
+        if by_tree:
+            value = f"{row['visits']:6d}  {row['mean_reward']:11.3f}"
         matches = f"  ({', '.join(row['keywords'])})" if row["keywords"] else ""
         yield f"    {mark} {value}  {row['name']}{matches}"
     if len(visited) > _MOST_NODES:
@@ -61,13 +59,11 @@ def _path(visited: Sequence[dict], edges: pa.Table) -> Iterator[str]:
 
 
 def _read_again(look_ups: Sequence[dict], contexts: Sequence[dict]) -> Iterator[str]:
-    named = {c: i for row in look_ups for i, c in enumerate(row["chunk_ids"], start=1)}
-    n_shown = sum(row["n_shown"] for row in look_ups)
+    order = {c: i for row in look_ups for i, c in enumerate(row["chunk_ids"])}
     again = [row for row in contexts if row["node_kind"] in FULL.values()]
-    if not n_shown:
-        return
-    yield f"\nread again ({len(again)} of {n_shown}):"
-    for row in sorted(again, key=lambda row: named.get(row["node_id"], 0)):
-        cut = ", cut" if row["fate"] == "cut" else ""
-        location = f"{row['document_id']}, {row['node_kind']} {row['position']}"
-        yield f"      {location} ({row['node_id']}{cut})"
+    if n_shown := sum(row["n_shown"] for row in look_ups):
+        yield f"\nread again ({len(again)} of {n_shown}):"
+        for row in sorted(again, key=lambda row: order.get(row["node_id"], -1)):
+            cut = ", cut" if row["fate"] == "cut" else ""
+            location = f"{row['document_id']}, {row['node_kind']} {row['position']}"
+            yield f"      {location} ({row['node_id']}{cut})"

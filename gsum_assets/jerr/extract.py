@@ -1,92 +1,193 @@
-"""Atomic facts, core elements and relations of each synopsis (paper, 3.3, A.2 to A.4)."""
+"""Synopses of line chunks (3.2); facts, elements and relations of each (3.3, A.2 to A.4)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.names import clean_name
-from gsum_assets.jerr.elements import element_key
-from gsum_assets.jerr.prompts import PROMPTS
-from gsum_assets.jerr.schemas import Extraction
-from gsum_assets.jerr.settings import IndexSettings
-from gsum_assets.jerr.sizes import of_one_size
+from gsum_assets.corpus.names import clean_name, name_key
+from gsum_assets.evaluation.token_usage import why
+from gsum_assets.jerr.prompts import PROMPTS, Extraction
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.result import Check, Finding, Result, count, found
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
-from gsum_resources.protocols.models import LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.store.arrow import pc
 
-OUTPUT_TABLES = ("atomic_facts", "elements", "relations")
-_MAX_WORDS = 300  # of a reply, brackets aside
+SYNOPSIS_WORDS = 100  # of a synopsis per 1,000 word pieces of its line chunk (ours)
+MOST_FACTS = 12  # of a synopsis (ours)
+N_ELEMENTS = 3  # of a synopsis (A.3)
+EXTRACTED = ("atomic_facts", "elements", "relations")
+"""Tables of an extraction, in order."""
+
+_LEAST_WORDS = 20  # of a synopsis
+_REPLY_WORDS = 300  # of an extraction, brackets aside
 _RELATION_WORDS = 3  # A.4
+_KEY = ["max_tokens", "chunk_id"]
+_LINE_CHUNK = [*_KEY, "document_id", "position"]
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 
 
-def extract(
-    synopses: pa.Table, model: LanguageModel, settings: IndexSettings, prompts: Prompts = PROMPTS
-) -> Result:
+def synopses(line_chunks: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
+    """Request the synopses of all line chunks from `model`.
+
+    A line chunk that is no longer than a synopsis is its own synopsis, without a request. A line
+    chunk without a valid reply has no row.
+    """
+    chunks = _in_reading_order(line_chunks)
+    requests: dict[int, Request] = {}
+    for index, chunk in enumerate(chunks):
+        words = max(_LEAST_WORDS, round(SYNOPSIS_WORDS * chunk["n_tokens"] / 1000))
+        if len(chunk["text"].split()) > words:
+            requests[index] = Request(
+                task="synopsis",
+                instructions=prompts.text("synopsis", max_words=words),
+                passages=(chunk["text"],),
+                max_words=words,
+                document_id=chunk["document_id"],
+            )
+    replies = dict(zip(requests, model.complete(list(requests.values())), strict=True))
+    rows, failures = [], []
+    for index, chunk in enumerate(chunks):
+        row = {name: chunk[name] for name in _LINE_CHUNK}
+        reply = replies.get(index)
+        if reply is None:
+            rows.append({**row, "synopsis": chunk["text"], "model": ""})
+        elif isinstance(reply, Completion) and reply.text.strip():
+            rows.append({**row, "synopsis": reply.text.strip(), "model": reply.model})
+        else:
+            failures.append(f"{_name(chunk)}: no synopsis: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.synopses"].schema), failures)
+
+
+def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
     """Extract facts, elements and relations of all synopses by `model`, one request each.
 
     Elements with equal keys count once; relations that do not join two different elements of the
     synopsis are dropped; the names of relations are cut to three words.
     """
-    ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    chunks = ordered.to_pylist()
-    requests = [
-        Request(
-            task="facts",
-            instructions=prompts.text(
-                "extraction", max_facts=settings.max_facts, n_elements=settings.n_elements
-            ),
-            passages=(row["synopsis"],),
-            max_words=_MAX_WORDS,
-            schema=Extraction,
-            document_id=row["document_id"],
-        )
-        for row in chunks
-    ]
-    rows: dict[str, list[dict]] = {name: [] for name in OUTPUT_TABLES}
+    chunks = _in_reading_order(synopses)
+    instructions = prompts.text("extraction", max_facts=MOST_FACTS, n_elements=N_ELEMENTS)
+    replies = model.complete(
+        [
+            Request(
+                task="facts",
+                instructions=instructions,
+                passages=(row["synopsis"],),
+                max_words=_REPLY_WORDS,
+                schema=Extraction,
+                document_id=row["document_id"],
+            )
+            for row in chunks
+        ]
+    )
+    rows: dict[str, list[dict]] = {name: [] for name in EXTRACTED}
     failures = []
-    for row, reply in zip(chunks, model.complete(requests), strict=True):
+    for chunk, reply in zip(chunks, replies, strict=True):
         extraction, problem = usable(reply, Extraction)
         if extraction is not None:
-            origin = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
-            _take(rows, {**origin, "model": reply.model}, extraction, settings)
+            origin = {**chunk, "model": reply.model}
+            for name, of_chunk in zip(EXTRACTED, _rows(extraction), strict=True):
+                rows[name] += [{**origin, **row} for row in of_chunk]
         if problem:
-            where = f"document '{row['document_id']}', line chunk {row['position']}"
             lost = ": no facts and elements" if extraction is None else ""
-            failures.append(f"{where}{lost}: {problem}")
+            failures.append(f"{_name(chunk)}{lost}: {problem}")
     facts, *others = (
-        pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in OUTPUT_TABLES
+        pa.Table.from_pylist(rows[name], TABLES[f"jerr.{name}"].schema) for name in EXTRACTED
     )
-    return Result(facts, failures, dict(zip(OUTPUT_TABLES[1:], others, strict=True)))
+    return Result(facts, failures, dict(zip(EXTRACTED[1:], others, strict=True)))
 
 
-def _take(
-    rows: Mapping[str, list[dict]],
-    origin: Mapping[str, Any],
-    extraction: Extraction,
-    settings: IndexSettings,
-) -> None:
-    """Append the rows of one reply."""
-    facts = dict.fromkeys(" ".join(fact.split()) for fact in extraction.facts)
-    for i, statement in enumerate([fact for fact in facts if fact][: settings.max_facts]):
-        rows["atomic_facts"].append({**origin, "position": i, "statement": statement})
-    elements: dict[str, str] = {}
+def element_key(element: str) -> str:
+    """Return an element without case, marks, extra blanks and a leading article."""
+    return _ARTICLE.sub("", name_key(element))
+
+
+def _rows(extraction: Extraction) -> tuple[list[dict], list[dict], list[dict]]:
+    """Return the facts, elements and relations of one reply as rows."""
+    statements = dict.fromkeys(" ".join(fact.split()) for fact in extraction.facts)
+    facts = [{"statement": statement} for statement in statements if statement][:MOST_FACTS]
+    names: dict[str, str] = {}
     for element in extraction.elements:
         with suppress(ValueError):  # nothing is left without mark-up
             name = clean_name(element)
-            elements.setdefault(element_key(name), name)
-    numbered = list(elements.items())[: settings.n_elements]
-    for i, (key, name) in enumerate(numbered):
-        rows["elements"].append({**origin, "position": i, "element": name, "element_key": key})
-    keys = {key for key, _ in numbered}
-    relations: dict[tuple[str, str], str] = {}
+            names.setdefault(element_key(name), name)
+    elements = [{"element": name, "element_key": key} for key, name in names.items()][:N_ELEMENTS]
+    keys = {row["element_key"] for row in elements}
+    relations: dict[tuple[str, str], dict[str, str]] = {}
     for item in extraction.relations:
-        ends = element_key(item.source), element_key(item.target)
+        source, target = element_key(item.source), element_key(item.target)
         relation = " ".join(item.relation.split()[:_RELATION_WORDS])
-        if keys.issuperset(ends) and ends[0] != ends[1] and relation:
-            relations.setdefault(ends, relation)
-    for (source, target), relation in relations.items():
-        ends = {"source_key": source, "target_key": target, "relation": relation}
-        rows["relations"].append({**origin, **ends})
+        if {source, target} <= keys and source != target and relation:
+            row = {"source_key": source, "target_key": target, "relation": relation}
+            relations.setdefault((source, target), row)
+    return _numbered(facts), _numbered(elements), list(relations.values())
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> list[dict]:
+    return [{**row, "position": position} for position, row in enumerate(rows)]
+
+
+def _in_reading_order(rows: pa.Table) -> list[dict]:
+    order = ["max_tokens", "document_id", "position"]
+    return rows.sort_by([(name, "ascending") for name in order]).to_pylist()
+
+
+def _name(chunk: Mapping[str, Any]) -> str:
+    return f"document '{chunk['document_id']}', line chunk {chunk['position']}"
+
+
+def every_chunk_has_one(line_chunks: pa.Table, synopses: pa.Table, corpus: str) -> Finding:
+    """Check that each line chunk has a synopsis that is not empty."""
+    return found(
+        count(line_chunks.num_rows, "line chunk"),
+        _without(line_chunks, _not_blank(synopses)),
+        "have no synopsis, since the model gave no valid reply, so answers lack their content; "
+        + _REQUESTED_AGAIN.format(corpus),
+    )
+
+
+def every_synopsis_has_some(synopses: pa.Table, elements: pa.Table, corpus: str) -> Finding:
+    """Check that each synopsis has at least one core element."""
+    summarized = _not_blank(synopses)
+    return found(
+        count(summarized.num_rows, "synopsis", "synopses"),
+        _without(summarized, elements),
+        "have no element, so that searches cannot find them: the model named none, or gave no "
+        "valid reply; " + _REQUESTED_AGAIN.format(corpus),
+    )
+
+
+_REQUESTED_AGAIN = (
+    "`gsum run {}` requests them again; if that fails, choose another model in gsum.toml, [llm]"
+)
+
+
+def _not_blank(synopses: pa.Table) -> pa.Table:
+    return synopses.filter(pc.not_equal(pc.utf8_trim_whitespace(synopses["synopsis"]), ""))
+
+
+def _without(chunks: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the line chunks, of all sizes, of which `others` has no row."""
+    return chunks.select(_LINE_CHUNK).join(others.select(_KEY), _KEY, join_type="left anti")
+
+
+EVERY_CHUNK_HAS_ONE = Check(
+    "every_chunk_has_one",
+    "Each line chunk has a synopsis that is not empty.",
+    lambda partition: every_chunk_has_one(
+        partition.rows("jerr.line_chunks", _LINE_CHUNK), partition.rows(), partition.corpus
+    ),
+    warns=True,
+)
+EVERY_SYNOPSIS_HAS_SOME = Check(
+    "every_synopsis_has_some",
+    "Each synopsis has at least one core element.",
+    lambda partition: every_synopsis_has_some(
+        partition.rows("jerr.synopses"), partition.rows(columns=_KEY), partition.corpus
+    ),
+    warns=True,
+)

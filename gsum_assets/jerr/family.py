@@ -1,44 +1,45 @@
 """JERR, its ablations and two baselines."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.evaluation.passages import Passage, context_rows
 from gsum_assets.evaluation.retrieval_metrics import chunks_within
-from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts, synopses_of
+from gsum_assets.jerr.contexts import (
+    ShortForms,
+    gists_of,
+    graph_contexts,
+    short_contexts,
+    synopses_of,
+)
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX
-from gsum_assets.jerr.keywords import ask_keywords
-from gsum_assets.jerr.lines import Relevance, first_in_full, relevance
 from gsum_assets.jerr.long_units import Unit, long_units, rank_units, unit_contexts
-from gsum_assets.jerr.look_up import look_ups
-from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.methods import METHODS, Method
-from gsum_assets.jerr.order import chunks_by_nodes
 from gsum_assets.jerr.prompts import PROMPTS
-from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
-from gsum_assets.jerr.reread import FULL, reread
-from gsum_assets.jerr.search import search
+from gsum_assets.jerr.rank import Relevance, chunks_by_nodes, rank_by_lines, relevance
+from gsum_assets.jerr.reread import FULL, first_in_full, look_ups, reread
+from gsum_assets.jerr.search import SearchSpace, ask_keywords, search
 from gsum_assets.jerr.settings import (
     AnswerSettings,
-    ChunkingSettings,
     JerrSettings,
     LongSettings,
     PageSettings,
     SearchSettings,
 )
-from gsum_assets.jerr.sizes import rows_of_size
+from gsum_assets.jerr.sizes import size_of, sized
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.words import Words
 
 _PIECES_A_WORD = 2  # word pieces per word at most: pages are measured in words
-_GRAPH = ("nodes", "edges", "synopses", "atomic_facts")
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
 
 
@@ -58,44 +59,15 @@ def _units(inputs: Inputs) -> list[Unit]:
     return long_units(inputs.table("documents"), inputs.table("chunks"), _long(inputs))
 
 
-def _size(inputs: Inputs) -> int:
-    """Return the size of line chunks that a method uses.
-
-    Raises
-    ------
-    ValueError
-        If line chunks of this size are not indexed.
-    """
-    settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
-    size = _chosen(inputs).max_tokens or settings.max_tokens
-    if size not in settings.sizes:
-        raise ValueError(
-            f"jerr: line chunks of {size} word pieces are not indexed, only of "
-            f"{', '.join(map(str, settings.sizes))}; add {size} to `ablations` in corpus.toml, "
-            "[jerr.chunking]"
-        )
-    return size
-
-
-def _sized(inputs: Inputs, *names: str) -> list[pa.Table]:
-    """Return the rows of these tables of the size that a method uses."""
-    size = _size(inputs)
-    return [rows_of_size(inputs.table(name), size) for name in names]
-
-
-def _words(inputs: Inputs) -> Words:
-    return Words(inputs.settings("language"))
-
-
 def _collection(inputs: Inputs) -> tuple[Collection, Questions]:
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     return Collection.from_tables(*map(inputs.table, _PASSAGES)), questions
 
 
 def _relevance(inputs: Inputs) -> Relevance:
-    chunks, (line_chunks,) = inputs.table("chunks"), _sized(inputs, "line_chunks")
-    is_lexical = _chosen(inputs).is_lexical
-    return relevance(*_collection(inputs), chunks, line_chunks, _words(inputs), is_lexical)
+    chunks, (line_chunks,) = inputs.table("chunks"), sized(inputs, "line_chunks")
+    words, is_lexical = Words(inputs.settings("language")), _chosen(inputs).is_lexical
+    return relevance(*_collection(inputs), chunks, line_chunks, words, is_lexical)
 
 
 def _keywords(inputs: Inputs) -> pa.Table | Result:
@@ -109,12 +81,12 @@ def _keywords(inputs: Inputs) -> pa.Table | Result:
 def _searches(inputs: Inputs) -> pa.Table:
     if _chosen(inputs).reads != "graph":
         return TABLES["jerr.searches"].empty()
-    words = _words(inputs)
+    words = Words(inputs.settings("language"))
     return search(
         inputs.table("queries"),
         inputs.table("keywords"),
         _relevance(inputs),
-        SearchSpace(*_sized(inputs, "nodes", "edges", "line_chunks", "synopses"), words=words),
+        SearchSpace(*sized(inputs, "nodes", "edges", "line_chunks", "synopses"), words=words),
         _chosen(inputs),
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
@@ -123,59 +95,53 @@ def _searches(inputs: Inputs) -> pa.Table:
 
 def _rank(inputs: Inputs) -> pa.Table:
     reads, (collection, questions) = _chosen(inputs).reads, _collection(inputs)
-    documents, chunks = inputs.table("documents"), inputs.table("chunks")
-    if reads == "pages":
-        return rank_by_passages(collection, questions)
+    if reads == "pages":  # decides which gists are shown if there are too many for a prompt
+        return rank_questions(Dense, questions, collection)
     if reads == "units":
-        settings = _long(inputs)
-        return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
+        return rank_units(collection, questions, _units(inputs), _long(inputs))
     is_searched = reads == "graph"
     ranked = chunks_by_nodes(inputs.table("searches")) if is_searched else _relevance(inputs)
-    (lines,) = _sized(inputs, "line_chunks")
-    return rank_by_lines(collection, questions, chunks, lines, ranked)
+    (lines,) = sized(inputs, "line_chunks")
+    return rank_by_lines(collection, questions, inputs.table("chunks"), lines, ranked)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
     queries, reads = inputs.table("queries"), _chosen(inputs).reads
     if reads == "units":
         return unit_contexts(queries, _units(inputs), inputs.table("rankings"), _long(inputs))
-    if reads == "graph":
-        index = _sized(inputs, *_GRAPH)
-        room = _room(inputs, _size(inputs))
-        return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
+
+    def short_forms(texts: Iterator[Passage], longest: int) -> ShortForms:
+        return ShortForms(texts, _answers(inputs), longest, inputs.settings("answer")["max_words"])
+
     if reads == "pages":
-        settings = PageSettings.model_validate(inputs.settings("jerr.pages"))
-        room = _room(inputs, _PIECES_A_WORD * settings.max_words)
-        texts = gists_of(inputs.table("pages"))
         spans = inputs.table("pages").rename_columns({"page_id": "chunk_id"})
+        settings = PageSettings.model_validate(inputs.settings("jerr.pages"))
+        short = short_forms(gists_of(inputs.table("pages")), _PIECES_A_WORD * settings.max_words)
     else:
-        room = _room(inputs, _size(inputs))
-        spans, synopses = _sized(inputs, "line_chunks", "synopses")
-        texts = synopses_of(synopses)
-    ranked = inputs.table("chunks"), inputs.table("rankings")
-    return context_rows(queries, short_contexts(texts, spans, *ranked, room=room))
-
-
-def _room(inputs: Inputs, most_reread: int) -> Room:
-    max_words = inputs.settings("answer")["max_words"]
-    return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
+        spans, synopses = sized(inputs, "line_chunks", "synopses")
+        short = short_forms(synopses_of(synopses), size_of(inputs))
+    if reads == "graph":
+        graph = sized(inputs, "nodes", "edges", "atomic_facts")
+        choose = graph_contexts(inputs.table("searches"), *graph, short=short)
+    else:
+        choose = short_contexts(spans, inputs.table("chunks"), inputs.table("rankings"), short)
+    return context_rows(queries, choose)
 
 
 def _look_ups(inputs: Inputs) -> pa.Table | Result:
     shown, settings = (inputs.table("contexts"), inputs.table("queries")), _answers(inputs)
     if _chosen(inputs).reads == "lines":
         return first_in_full(*shown, settings.n_reread)
-    model = inputs.model("language_model")
-    count_tokens = counter_for(model, settings.prompt_tokens)
-    return look_ups(*shown, model, settings, count_tokens, inputs.prompts("jerr"))
+    return look_ups(*shown, inputs.model("language_model"), settings, inputs.prompts("jerr"))
 
 
 def _reread_contexts(inputs: Inputs) -> pa.Table:
     reads, texts = _chosen(inputs).reads, {}
-    if reads != "units":  # the texts that gists or synopses summarize, by id
-        key = "page_id" if reads == "pages" else "chunk_id"
-        rows = inputs.table("pages") if reads == "pages" else _sized(inputs, "line_chunks")[0]
-        texts = dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
+    if reads != "units":
+        is_paged = reads == "pages"
+        rows = inputs.table("pages") if is_paged else sized(inputs, "line_chunks")[0]
+        ids = rows["page_id" if is_paged else "chunk_id"].to_pylist()
+        texts = dict(zip(ids, rows["text"].to_pylist(), strict=True))
     return reread(
         inputs.table("contexts"),
         inputs.table("look_ups"),
@@ -183,7 +149,6 @@ def _reread_contexts(inputs: Inputs) -> pa.Table:
         inputs.table("queries"),
         _answers(inputs),
         inputs.settings("answer")["max_words"],
-        n_word_pieces,
     )
 
 
@@ -191,18 +156,16 @@ def _read(inputs: Inputs) -> Read:
     """Return the read passages with the chunks in them; texts written by a model have none."""
     rows, reads = inputs.table("reread_contexts"), _chosen(inputs).reads
     if reads == "units":
-        return Read(
-            rows, {u.unit_id: [(c, u.document_id) for c in u.chunk_ids] for u in _units(inputs)}
-        )
+        held = {u.unit_id: [(c, u.document_id) for c in u.chunk_ids] for u in _units(inputs)}
+        return Read(rows, held)
     if reads == "pages":
         held = chunks_within(inputs.table("chunks"), inputs.table("pages"), "page_id")
     else:
-        held = chunks_within(inputs.table("chunks"), *_sized(inputs, "line_chunks"))
+        held = chunks_within(inputs.table("chunks"), *sized(inputs, "line_chunks"))
+    columns = (rows[name].to_pylist() for name in ("node_id", "node_kind"))
     ids = [
         node_id if kind in FULL.values() else f"{kind} {node_id}"
-        for node_id, kind in zip(
-            rows["node_id"].to_pylist(), rows["node_kind"].to_pylist(), strict=True
-        )
+        for node_id, kind in zip(*columns, strict=True)
     ]
     index = rows.column_names.index("node_id")
     return Read(rows.set_column(index, "node_id", pa.array(ids, pa.string())), held)
@@ -210,12 +173,12 @@ def _read(inputs: Inputs) -> Read:
 
 def _explain(inputs: Inputs) -> str:
     tables = (inputs.table(n) for n in ("keywords", "searches", "look_ups", "reread_contexts"))
-    if _chosen(inputs).reads == "graph":
-        (edges,) = _sized(inputs, "edges")
-    else:
-        edges = inputs.table("edges")
+    is_searched = _chosen(inputs).reads == "graph"
+    (edges,) = sized(inputs, "edges") if is_searched else (TABLES["jerr.edges"].empty(),)
     return explained(*tables, edges=edges)
 
+
+_LOOKS_UP = [name for name, method in METHODS.items() if method.reads in ("graph", "pages")]
 
 FAMILY = Family(
     "jerr",
@@ -241,7 +204,10 @@ FAMILY = Family(
         Step(
             _contexts,
             CONTEXTS,
-            ("documents", "chunks", "line_chunks", "pages", *_GRAPH),
+            (
+                *("documents", "chunks", "line_chunks", "pages"),
+                *("nodes", "edges", "synopses", "atomic_facts"),
+            ),
             pool=None,
             code_version="4",
         ),
@@ -250,15 +216,7 @@ FAMILY = Family(
             {"look_ups": "Line chunks or pages that the model requests to read in full."},
             ("language_model",),
             "llm",
-            costs=[
-                Cost(
-                    "question",
-                    calls=1.87,
-                    tokens_in=3921,
-                    tokens_out=314,
-                    methods=[n for n, one in METHODS.items() if one.reads in ("graph", "pages")],
-                )
-            ],
+            costs=[Cost("question", calls=1.87, tokens_in=3921, tokens_out=314, methods=_LOOKS_UP)],
             code_version="2",
         ),
         Step(
@@ -274,7 +232,7 @@ FAMILY = Family(
     prompt_tokens="jerr.answers.prompt_tokens",
     explain=_explain,
     k="jerr.search.n_nodes",
-    without_k=[name for name, one in METHODS.items() if one.reads != "graph"],
+    without_k=[name for name, method in METHODS.items() if method.reads != "graph"],
     read=_read,
     costs=[Cost("question", tokens_in=3870, tokens_out=185, repeated=0.1)],
 )

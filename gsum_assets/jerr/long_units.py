@@ -6,12 +6,9 @@ document, and a short document is one unit.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import groupby
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,18 +27,11 @@ _SHARE = 1e-7  # weight of a chunk's own cosine, which orders chunks within a un
 
 @dataclass(frozen=True)
 class Unit:
-    """Consecutive chunks of a document that are read together.
-
-    Attributes
-    ----------
-    unit_id : hash of its chunks.
-    """
+    """Consecutive chunks of a document that are read together; its id is a hash of theirs."""
 
     unit_id: str
     document_id: str
     position: int
-    start: int
-    end: int
     text: str
     chunk_ids: tuple[str, ...]
 
@@ -54,53 +44,31 @@ def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) ->
 
     Returns
     -------
-    list[Unit]
-        Units ordered by document and position; those of a document do not depend on others.
-
-    Raises
-    ------
-    ValueError
-        If a chunk has no document.
+    Units ordered by document and position; those of a document do not depend on others.
     """
-    texts = dict(
-        zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
-    )
     names = ["document_id", "position", "chunk_id", "start", "end", "n_tokens"]
     ordered = chunks.select(names).sort_by(
         [("document_id", "ascending"), ("position", "ascending")]
     )
-    units: list[Unit] = []
-    for document_id, members in groupby(ordered.to_pylist(), itemgetter("document_id")):
-        if document_id not in texts:
-            raise ValueError(
-                f"long units: document '{document_id}' has chunks but is not in `documents`; "
-                "materialize documents and chunks together"
-            )
-        packs = _packs(members, settings.unit_tokens)
-        units += (_unit(texts[document_id], i, pack) for i, pack in enumerate(packs))
-    return units
-
-
-def _packs(
-    chunks: Iterator[Mapping[str, Any]], unit_tokens: int
-) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the longest runs of chunks that fit."""
-    pack: list[Mapping[str, Any]] = []
+    packs: dict[str, list[list[dict]]] = defaultdict(list)
     filled = 0
-    for chunk in chunks:
-        if pack and filled + chunk["n_tokens"] > unit_tokens:
-            yield pack
-            pack, filled = [], 0
-        pack.append(chunk)
+    for chunk in ordered.to_pylist():
+        of_document = packs[chunk["document_id"]]
+        if not of_document or filled + chunk["n_tokens"] > settings.unit_tokens:
+            of_document.append([])
+            filled = 0
+        of_document[-1].append(chunk)
         filled += chunk["n_tokens"]
-    yield pack
-
-
-def _unit(text: str, position: int, pack: Sequence[Mapping[str, Any]]) -> Unit:
-    start, end = pack[0]["start"], pack[-1]["end"]
-    chunk_ids = tuple(chunk["chunk_id"] for chunk in pack)
-    unit_id = "u" + hash_texts(chunk_ids, 10)
-    return Unit(unit_id, pack[0]["document_id"], position, start, end, text[start:end], chunk_ids)
+    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
+    text_of = dict(zip(*columns, strict=True))
+    units = []
+    for document_id, of_document in packs.items():
+        for position, pack in enumerate(of_document):
+            text = text_of[document_id][pack[0]["start"] : pack[-1]["end"]]
+            chunk_ids = tuple(chunk["chunk_id"] for chunk in pack)
+            unit_id = "u" + hash_texts(chunk_ids, 10)
+            units.append(Unit(unit_id, document_id, position, text, chunk_ids))
+    return units
 
 
 class LongUnits:
@@ -109,20 +77,9 @@ class LongUnits:
     Parameters
     ----------
     unit_of : unit_id of each chunk_id; it may have chunks outside of the scope.
-
-    Raises
-    ------
-    ValueError
-        If a chunk of the collection belongs to no unit, or has no embedding.
     """
 
     def __init__(self, collection: Collection, unit_of: Mapping[str, str]) -> None:
-        without = [chunk_id for chunk_id in collection.chunk_ids if chunk_id not in unit_of]
-        if without:
-            raise ValueError(
-                f"long units: {len(without)} of {len(collection.chunk_ids)} chunks are in no unit "
-                f"(first: '{without[0]}'); materialize chunks and all that depends on them again"
-            )
         self._collection = collection
         self._dense = Dense(collection)
         owners = [unit_of[chunk_id] for chunk_id in collection.chunk_ids]
@@ -162,24 +119,9 @@ def unit_contexts(
     """Return the `n_units` best units of each question, best first, as rows of `contexts`.
 
     A unit has the rank of its best ranked chunk; the rankings of `rank_units` are deep enough.
-
-    Parameters
-    ----------
-    rankings : rows of `rankings` of one method; only those of chunks are used.
-
-    Raises
-    ------
-    ValueError
-        If a ranked chunk belongs to no unit.
     """
     unit_of = {chunk_id: unit for unit in units for chunk_id in unit.chunk_ids}
     nodes = rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank")
-    unknown = [item_id for item_id in nodes["item_id"].to_pylist() if item_id not in unit_of]
-    if unknown:
-        raise ValueError(
-            f"contexts: {len(unknown)} ranked nodes are in no long unit (first: '{unknown[0]}'); "
-            "materialize rankings again"
-        )
     best: dict[str, dict[str, Passage]] = defaultdict(dict)
     for row in nodes.select(["query_id", "item_id", "score"]).to_pylist():
         unit = unit_of[row["item_id"]]

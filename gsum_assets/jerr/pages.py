@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.token_usage import why
-from gsum_assets.jerr.prompts import PROMPTS
-from gsum_assets.jerr.schemas import Pause
+from gsum_assets.jerr.prompts import PROMPTS, Pause
 from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
@@ -31,8 +30,7 @@ _PIECES = 10  # number of runs of words into which the text of a page is split i
 _PAUSE_WORDS = 10  # of a reply
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     """A paragraph, or a section of one that is too long for a page; offsets into the document."""
 
     start: int
@@ -46,19 +44,14 @@ class _Reader:
 
     Attributes
     ----------
-    ends : end of each page so far, as a number of units.
+    ends : end of each page so far, as a number of units, after a 0.
     open_ends : possible ends of the current page, ascending; empty at the end of the document.
     """
 
     row: Mapping[str, Any]
     units: Sequence[_Unit]
-    ends: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=lambda: [0])
     open_ends: Sequence[int] = ()
-
-    @property
-    def first(self) -> int:
-        """First unit of the current page."""
-        return self.ends[-1] if self.ends else 0
 
     def read_on(self, settings: PageSettings) -> None:
         """End pages as long as there is only one possible end."""
@@ -73,19 +66,50 @@ class _Reader:
         The rest of the document is one page if it fits. The page is shorter if the next unit is too
         long.
         """
-        n_words, last, ends = 0, self.first, []
-        for unit in self.units[self.first :]:
+        n_words, ends, last = 0, [], self.ends[-1]
+        for unit in self.units[last:]:
             n_words += unit.n_words
             if n_words > settings.max_words:
                 return ends or [last]
             last += 1
             if n_words >= settings.min_words:
                 ends.append(last)
-        return [last] if last > self.first else []
+        return [last] if last > self.ends[-1] else []
 
     def text(self, first: int, end: int) -> str:
         """Return the text of the document from unit `first` to `end`."""
         return self.row["text"][self.units[first].start : self.units[end - 1].end]
+
+    def pause(self, reply: Reply) -> str:
+        """End the page at the pause in the reply, else at the last possible end; return why."""
+        ends, problem = self.open_ends, ""
+        if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
+            problem = why(reply)
+        elif reply.parsed.pause > len(ends):
+            problem = f"the reply names passage {reply.parsed.pause} of {len(ends)}"
+        else:
+            ends = ends[: reply.parsed.pause]
+        self.ends.append(ends[-1])
+        return problem
+
+    def pages(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the document's pages, with their texts as gists."""
+        document_id, seen = self.row["document_id"], Counter[str]()
+        for position, (first, end) in enumerate(pairwise(self.ends)):
+            text = self.text(first, end)
+            content = f"{document_id}\0{seen[text]}\0{text}".encode()
+            seen[text] += 1
+            yield {
+                "page_id": "p" + hashlib.blake2b(content, digest_size=10).hexdigest(),
+                "document_id": document_id,
+                "position": position,
+                "start": self.units[first].start,
+                "end": self.units[end - 1].end,
+                "n_words": sum(unit.n_words for unit in self.units[first:end]),
+                "text": text,
+                "gist": text,
+                "model": "",
+            }
 
 
 def paginate(
@@ -99,7 +123,10 @@ def paginate(
     than a gist is its own gist; a page without a valid reply has none.
     """
     ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
-    readers = [_Reader(row, list(_units(row["text"], settings.max_words))) for row in ordered]
+    readers = [
+        _Reader(row, list(_units(row["text"], 0, len(row["text"]), 0, settings.max_words)))
+        for row in ordered
+    ]
     failures: list[str] = []
     reading = readers
     while reading:
@@ -111,7 +138,7 @@ def paginate(
                 task="topic",
                 instructions=prompts.text("pause"),
                 passages=tuple(
-                    map(reader.text, [reader.first, *reader.open_ends[:-1]], reader.open_ends)
+                    map(reader.text, [reader.ends[-1], *reader.open_ends[:-1]], reader.open_ends)
                 ),
                 max_words=_PAUSE_WORDS,
                 schema=Pause,
@@ -121,84 +148,40 @@ def paginate(
         ]
         replies = model.complete(requests) if requests else []
         for reader, reply in zip(reading, replies, strict=True):
-            failures += _pause(reader, reply)
-    pages = [page for reader in readers for page in _pages(reader)]
+            where = f"document '{reader.row['document_id']}', page {len(reader.ends) - 1}"
+            if problem := reader.pause(reply):
+                failures.append(f"{where}: no pause, so the page has its maximum length: {problem}")
+    pages = [page for reader in readers for page in reader.pages()]
     failures += _add_gists(pages, model, settings, prompts)
     return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), failures)
 
 
-def _units(text: str, max_words: int) -> Iterator[_Unit]:
+def _units(text: str, start: int, end: int, level: int, max_words: int) -> Iterator[_Unit]:
     """Yield paragraphs, split into lines, sentences or runs of words if longer than a page."""
-
-    def split(start: int, end: int, level: int) -> Iterator[_Unit]:
-        if level == len(_BORDERS):
-            size = max(1, max_words // _PIECES)
-            words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
-            for run in (words[i : i + size] for i in range(0, len(words), size)):
-                yield _Unit(start + run[0][0], start + run[-1][1], len(run))
-            return
-        for section_start, section_end in _sections(text, start, end, _BORDERS[level]):
-            n_words = len(text[section_start:section_end].split())
-            if n_words > max_words:
-                yield from split(section_start, section_end, level + 1)
-            elif n_words:
-                yield _Unit(section_start, section_end, n_words)
-
-    yield from split(0, len(text), 0)
-
-
-def _sections(
-    text: str, start: int, end: int, border: re.Pattern[str]
-) -> Iterator[tuple[int, int]]:
-    """Yield the spans between borders, without surrounding blanks."""
-    borders = [match.span() for match in border.finditer(text, start, end)]
+    if level == len(_BORDERS):
+        size = max(1, max_words // _PIECES)
+        words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
+        for run in (words[i : i + size] for i in range(0, len(words), size)):
+            yield _Unit(start + run[0][0], start + run[-1][1], len(run))
+        return
+    borders = [match.span() for match in _BORDERS[level].finditer(text, start, end)]
     starts = [start, *(after for _, after in borders)]
     for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
         section = text[first:last]
-        yield first + len(section) - len(section.lstrip()), first + len(section.rstrip())
-
-
-def _pause(reader: _Reader, reply: Reply) -> list[str]:
-    """End the page at the pause in the reply; else at the last possible end, with a failure."""
-    ends, problem = reader.open_ends, ""
-    if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
-        problem = why(reply)
-    elif reply.parsed.pause > len(ends):
-        problem = f"the reply names passage {reply.parsed.pause} of {len(ends)}"
-    else:
-        ends = ends[: reply.parsed.pause]
-    where = f"document '{reader.row['document_id']}', page {len(reader.ends)}"
-    reader.ends.append(ends[-1])
-    return [f"{where}: no pause, so the page has its maximum length: {problem}"] if problem else []
-
-
-def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a document's pages without gists."""
-    document_id, seen = reader.row["document_id"], Counter[str]()
-    for position, (first, end) in enumerate(pairwise([0, *reader.ends])):
-        text = reader.text(first, end)
-        content = f"{document_id}\0{seen[text]}\0{text}".encode()
-        seen[text] += 1
-        yield {
-            "page_id": "p" + hashlib.blake2b(content, digest_size=10).hexdigest(),
-            "document_id": document_id,
-            "position": position,
-            "start": reader.units[first].start,
-            "end": reader.units[end - 1].end,
-            "n_words": sum(unit.n_words for unit in reader.units[first:end]),
-            "text": text,
-        }
+        section_start = first + len(section) - len(section.lstrip())
+        section_end = first + len(section.rstrip())
+        n_words = len(section.split())
+        if n_words > max_words:
+            yield from _units(text, section_start, section_end, level + 1, max_words)
+        elif n_words:
+            yield _Unit(section_start, section_end, n_words)
 
 
 def _add_gists(
     pages: Sequence[dict[str, Any]], model: LanguageModel, settings: PageSettings, prompts: Prompts
 ) -> list[str]:
-    """Add gists to the rows, and return a line for each page without a valid one."""
-    too_long, failures = [], []
-    for page in pages:
-        page |= {"gist": page["text"], "model": ""}
-        if page["n_words"] > settings.gist_words:
-            too_long.append(page)
+    """Replace the gists of long pages, and return a line for each page without a valid one."""
+    too_long = [page for page in pages if page["n_words"] > settings.gist_words]
     requests = [
         Request(
             task="synopsis",
@@ -209,11 +192,12 @@ def _add_gists(
         )
         for page in too_long
     ]
+    failures = []
     replies = model.complete(requests) if requests else []
     for page, reply in zip(too_long, replies, strict=True):
-        page |= {"gist": reply.text.strip(), "model": reply.model}
-        if not isinstance(reply, Completion) or not page["gist"]:
-            page["gist"] = ""
+        gist = reply.text.strip() if isinstance(reply, Completion) else ""
+        page |= {"gist": gist, "model": reply.model}
+        if not gist:
             where = f"document '{page['document_id']}', page {page['position']}"
             failures.append(f"{where}: no gist: {why(reply)}")
     return failures

@@ -1,42 +1,166 @@
 """Relevant nodes of each question by tree search or PageRank (paper, 3.4, 4.3)."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
-from gsum_assets.jerr.lines import Relevance
-from gsum_assets.jerr.matches import Scope, SearchSpace
 from gsum_assets.jerr.methods import Method
+from gsum_assets.jerr.prompts import PROMPTS, Keywords
+from gsum_assets.jerr.rank import Relevance
 from gsum_assets.jerr.settings import SearchSettings
-from gsum_assets.jerr.tree_search import Gains, tree_search
+from gsum_assets.jerr.tree_search import Gains, Searched, Simulations, tree_search
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.store.content_hash import hash_texts
 
+RESTART = 0.15
+"""Probability of a restart of PageRank (ours)."""
+
 _MOST_RANKED = 1000  # nodes kept by PageRank: about as many as simulations visit
+_MOST_KEYWORDS = 10
+_KEYWORD_WORDS = 40  # of a reply
+_SEED = "0"
 
 
-@dataclass(frozen=True)
-class Found:
-    """Nodes of a scope in order of their scores.
+def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
+    """Request the keywords of all questions from `model`.
+
+    The prompt has the retrieval text of the question, and the options of a multiple choice. If
+    there is no valid reply, the keywords are the question's own words.
+    """
+    questions = queries.sort_by("query_id").to_pylist()
+    replies = model.complete(
+        [
+            Request(
+                task="facts",
+                instructions=prompts.text("keywords"),
+                passages=(question_text(row | {"text": row["retrieval_text"]}),),
+                max_words=_KEYWORD_WORDS,
+                schema=Keywords,
+                document_id=row["document_id"] or "",
+            )
+            for row in questions
+        ]
+    )
+    rows, failures = [], []
+    for row, reply in zip(questions, replies, strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
+            stripped = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
+            keywords = list(dict.fromkeys(filter(None, stripped)))[:_MOST_KEYWORDS]
+        else:
+            keywords = row["retrieval_text"].split()
+            failures.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
+        rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), failures)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The subgraph that a question searches: that of a document, or the whole graph.
 
     Attributes
     ----------
-    visits, rewards : number of simulations through each node and their total reward; None without
-        simulations.
-    path : path with the best reward.
+    node_ids, names : ids and names of the nodes, ordered by id, `(n_nodes,)`.
+    children : targets of the edges from each node, ascending.
+    chunk_ids : line chunks of each node, at least one, in reading order.
+    terms : terms of each node's name and of its synopses.
     """
 
-    nodes: Sequence[int]
-    scores: Mapping[int, float]
-    visits: Mapping[int, int] | None = None
-    rewards: Mapping[int, float] | None = None
-    path: Sequence[int] = ()
+    node_ids: Sequence[str]
+    names: Sequence[str]
+    children: Sequence[Sequence[int]]
+    chunk_ids: Sequence[Sequence[str]]
+    terms: Sequence[frozenset[str]]
+
+    def by_relevance(self, relevance: Mapping[str, float]) -> Gains:
+        """Return the most relevant line chunk of each node; the best gain of all is 1."""
+        rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
+        best = [min(chunk_ids, key=rank.__getitem__) for chunk_ids in self.chunk_ids]
+        return {node: [(rank[chunk], relevance[chunk])] for node, chunk in enumerate(best)}
+
+    def by_keywords(self, keywords: Sequence[str], words: Words) -> Gains:
+        """Return the keywords whose words are all in a node's name or synopses (3.4, B).
+
+        The gain is 1 over the number of keywords.
+        """
+        gains: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        for k, keyword in enumerate(keywords):
+            if needed := set(words.split(keyword)):
+                for node, terms in enumerate(self.terms):
+                    if needed <= terms:
+                        gains[node].append((k, 1 / len(keywords)))
+        return dict(gains)
+
+
+class SearchSpace:
+    """The graph of a corpus, and the texts of its nodes."""
+
+    def __init__(
+        self,
+        nodes: pa.Table,
+        edges: pa.Table,
+        line_chunks: pa.Table,
+        synopses: pa.Table,
+        words: Words,
+    ) -> None:
+        ordered = [("document_id", "ascending"), ("position", "ascending")]
+        rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id"]).to_pylist()
+        self._document_of = {row["chunk_id"]: row["document_id"] for row in rows}
+        self._number = {chunk_id: i for i, chunk_id in enumerate(self._document_of)}
+        self._terms = {
+            row["chunk_id"]: frozenset(words.split(row["synopsis"])) for row in synopses.to_pylist()
+        }
+        self._nodes = _by_document(nodes.sort_by("node_id").to_pylist())
+        self._edges = _by_document(
+            edges.select(["source_id", "target_id", "document_ids"]).to_pylist()
+        )
+        self._words = words
+        self._scopes: dict[str | None, Scope] = {}
+
+    def scope(self, document_id: str | None) -> Scope:
+        """Return the subgraph of a document; None: the whole graph."""
+        if document_id not in self._scopes:
+            self._scopes[document_id] = self._scope(document_id)
+        return self._scopes[document_id]
+
+    def _scope(self, document_id: str | None) -> Scope:
+        nodes = self._nodes[document_id]
+        number = {row["node_id"]: i for i, row in enumerate(nodes)}
+        children: list[list[int]] = [[] for _ in nodes]
+        for row in self._edges[document_id]:
+            children[number[row["source_id"]]].append(number[row["target_id"]])
+        chunk_ids, terms = [], []
+        for row in nodes:
+            inside = [c for c in row["chunk_ids"] if document_id in (None, self._document_of[c])]
+            chunk_ids.append(sorted(inside, key=self._number.__getitem__))
+            texts = (self._terms.get(chunk_id, frozenset()) for chunk_id in inside)
+            terms.append(frozenset(self._words.split(row["name"])).union(*texts))
+        return Scope(
+            [row["node_id"] for row in nodes],
+            [row["name"] for row in nodes],
+            [sorted(targets) for targets in children],
+            chunk_ids,
+            terms,
+        )
+
+
+def _by_document(rows: Iterable[dict]) -> Mapping[str | None, list[dict]]:
+    """Return the rows of each document, as each of thousands has a scope, and by None all rows."""
+    rows_of: dict[str | None, list[dict]] = defaultdict(list)
+    for row in rows:
+        for document_id in (None, *row["document_ids"]):
+            rows_of[document_id].append(row)
+    return rows_of
 
 
 def search(
@@ -54,104 +178,99 @@ def search(
     ----------
     keywords : rows of `jerr.keywords`, which 'published' reads alone.
     """
-    keywords_of = dict(
-        zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True)
-    )
+    columns = (keywords[name].to_pylist() for name in ("query_id", "keywords"))
+    keywords_of = dict(zip(*columns, strict=True))
+    is_published = method.search == "published"
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
         query_id, scope = query["query_id"], space.scope(query["document_id"])
-        found_lines, named = relevance.get(query_id, {}), keywords_of.get(query_id, ())
-        is_published = method.search == "published"
-        matched = scope.by_keywords(named, words) if is_published else {}
-        if method.search in ("tree", "published"):
-            seed = int(hash_texts([str(settings.seed), query_id], 4), 16)
-            gains = matched if is_published else scope.by_relevance(found_lines)
-            result = by_simulations(scope, gains, settings, seed, is_published)
+        relevant, named = relevance.get(query_id, {}), keywords_of.get(query_id, ())
+        if is_published:
+            gains = scope.by_keywords(named, words)
         else:
-            gains = scope.by_relevance(found_lines) if method.search == "ppr" else {}
-            result = by_pagerank(scope, gains, settings.restart)
-        named_by = {node: [named[k] for k, _ in of_node] for node, of_node in matched.items()}
-        rows += _rows(query_id, scope, result, settings.n_nodes, found_lines, named_by)
+            gains = {} if method.search == "pagerank" else scope.by_relevance(relevant)
+        tree = None
+        if method.search in ("tree", "published"):
+            seed = int(hash_texts([_SEED, query_id], 4), 16)
+            simulations = Simulations(settings.n_simulations, is_published=is_published)
+            tree = tree_search(scope.children, gains, simulations, seed)
+            scores = by_reward(tree)
+        else:
+            scores = by_pagerank(scope, gains)
+        matched = {}
+        if is_published:
+            matched = {node: [named[k] for k, _ in of_node] for node, of_node in gains.items()}
+        rows += _rows(query_id, scope, scores, tree, settings.n_nodes, relevant, matched)
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
 
 
-def by_simulations(
-    scope: Scope, gains: Gains, settings: SearchSettings, seed: int, is_published: bool = False
-) -> Found:
-    """Return nodes ordered by mean reward times ln(1 + visits) of a tree search.
+def by_reward(tree: Searched) -> Mapping[int, float]:
+    """Return mean reward times ln(1 + visits) of each node, best first.
 
     The mean alone would trust a single visit, and visits alone favour nodes with many incoming
-    edges. Those with the largest gains are tried first.
+    edges.
     """
-    tree = tree_search(scope.children, gains, settings, seed, is_published)
     scores = {
         node: tree.rewards[node] / visits * math.log1p(visits)
         for node, visits in tree.visits.items()
     }
-    order = sorted(scores, key=lambda node: (-scores[node], node))
-    return Found(order, scores, tree.visits, tree.rewards, tree.path)
+    return {node: scores[node] for node in sorted(scores, key=lambda node: (-scores[node], node))}
 
 
-def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
-    """Return nodes ordered by Personalized PageRank, with restarts in proportion to gains.
+def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
+    """Return the Personalized PageRank of the best nodes, with restarts in proportion to gains.
 
     Without gains restarts are uniform, which is PageRank.
     """
     n = len(scope.node_ids)
     if not n:
-        return Found([], {})
+        return {}
     sources = [node for node, targets in enumerate(scope.children) for _ in targets]
     targets = [target for of_node in scope.children for target in of_node]
     graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
     weights = np.array([sum(gain for _, gain in gains.get(node, ())) for node in range(n)])
-    seeds = np.flatnonzero(weights) if weights.any() else np.arange(n)
-    starts = weights[seeds] if weights.any() else np.ones(n)
-    ranks = personalized_pagerank(graph, seeds.tolist(), starts, restart).round(DECIMALS)
-    order = [node for node in np.argsort(-ranks, kind="stable").tolist() if ranks[node] > 0]
-    return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())))
+    if not weights.any():
+        weights = np.ones(n)
+    seeds = np.flatnonzero(weights)
+    ranks = personalized_pagerank(graph, seeds.tolist(), weights[seeds], RESTART).round(DECIMALS)
+    best = np.argsort(-ranks, kind="stable")[:_MOST_RANKED].tolist()
+    return {node: float(ranks[node]) for node in best if ranks[node] > 0}
 
 
 def _rows(
     query_id: str,
     scope: Scope,
-    result: Found,
+    scores: Mapping[int, float],
+    tree: Searched | None,
     n_nodes: int,
     relevance: Mapping[str, float],
-    keywords: Mapping[int, Sequence[str]],
+    matched: Mapping[int, Sequence[str]],
 ) -> list[dict]:
-    step_of = {node: step for step, node in enumerate(result.path, start=1)}
-    rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
-    chunks_of = {node: sorted(scope.chunk_ids[node], key=rank.__getitem__) for node in result.nodes}
-    rows = []
-    for position, node in enumerate(_in_turns(result.nodes, chunks_of), start=1):
-        visits = result.visits[node] if result.visits else None
-        total = result.rewards[node] if result.rewards else 0.0
-        rows.append(
-            {
-                "query_id": query_id,
-                "node_id": scope.node_ids[node],
-                "name": scope.names[node],
-                "place": position,
-                "is_chosen": position <= n_nodes,
-                "step": step_of.get(node),
-                "visits": visits,
-                "mean_reward": total / visits if visits else None,
-                "score": result.scores[node],
-                "keywords": list(keywords.get(node, ())),
-                "chunk_ids": chunks_of[node],
-            }
-        )
-    return rows
-
-
-def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[str]]) -> list[int]:
-    """Return the best node of each line chunk, then the second of each, and so on.
+    """Return the rows of a question: the best node of each line chunk, then the second of each, …
 
     Nodes of one line chunk match the same text, so the best few would often be of a single one.
     """
-    met: Counter[str] = Counter()
+    rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
+    chunks_of = {node: sorted(scope.chunk_ids[node], key=rank.__getitem__) for node in scores}
+    n_before: Counter[str] = Counter()
     turns = []
-    for position, node in enumerate(nodes):
-        turns.append((met[chunks_of[node][0]], position, node))
-        met[chunks_of[node][0]] += 1
-    return [node for *_, node in sorted(turns)]
+    for position, node in enumerate(scores):
+        turns.append((n_before[chunks_of[node][0]], position, node))
+        n_before[chunks_of[node][0]] += 1
+    step_of = {node: step for step, node in enumerate(tree.path if tree else (), start=1)}
+    return [
+        {
+            "query_id": query_id,
+            "node_id": scope.node_ids[node],
+            "name": scope.names[node],
+            "place": place,
+            "is_chosen": place <= n_nodes,
+            "step": step_of.get(node),
+            "visits": tree.visits[node] if tree else None,
+            "mean_reward": tree.rewards[node] / tree.visits[node] if tree else None,
+            "score": scores[node],
+            "keywords": list(matched.get(node, ())),
+            "chunk_ids": chunks_of[node],
+        }
+        for place, (_, _, node) in enumerate(sorted(turns), start=1)
+    ]

@@ -15,7 +15,6 @@ class ChunkingSettings(SettingsTable):
     max_tokens: int = Field(
         default=2000, ge=50, description="longest line chunk, word pieces (4.1; QuALITY: 600)"
     )
-    overlap_lines: int = Field(default=0, ge=0, description="lines shared by neighbours (ours)")
     ablations: list[int] = Field(
         default=[],
         description="further sizes to index, for jerr-600, jerr-1000 and jerr-4000 (4.3)",
@@ -27,45 +26,11 @@ class ChunkingSettings(SettingsTable):
         return tuple(sorted({self.max_tokens, *self.ablations}))
 
 
-class IndexSettings(SettingsTable):
-    """Table `[jerr.index]`: synopses and their extraction (3.2, 3.3)."""
-
-    synopsis_words: int = Field(
-        default=100,
-        ge=10,
-        description="length of a synopsis per 1,000 word pieces of its line chunk, words (ours)",
-    )
-    max_facts: int = Field(default=12, ge=1, description="most atomic facts of a synopsis (ours)")
-    n_elements: int = Field(default=3, ge=1, description="core elements of a synopsis (A.3)")
-    near_bits: int = Field(
-        default=3, ge=0, le=3, description="bits of 64 by which merged elements may differ (3.3)"
-    )
-
-
 class SearchSettings(SettingsTable):
-    """Table `[jerr.search]`: Monte Carlo tree search of the graph (3.4, appendix B)."""
+    """Table `[jerr.search]`: the search of the graph (3.4, appendix B)."""
 
     n_nodes: int = Field(default=5, ge=1, description="best nodes that are read (4.1, 4.3)")
     n_simulations: int = Field(default=1000, ge=1, description="simulations per question (ours)")
-    depth: int = Field(default=4, ge=1, description="longest path, nodes (ours)")
-    exploration: float = Field(
-        default=1.4,
-        ge=0,
-        description="weight of exploration in UCB, as a multiple of the best reward (B; UCB1: the "
-        "root of 2)",
-    )
-    discount: float = Field(
-        default=0.8, gt=0, le=1, description="factor of a gain per step of the path (ours)"
-    )
-    widening: float = Field(
-        default=2.0,
-        gt=0,
-        description="most children of a node, as a multiple of the root of its visits (ours)",
-    )
-    restart: float = Field(
-        default=0.15, gt=0, le=1, description="restart probability of PageRank, an ablation (ours)"
-    )
-    seed: int = Field(default=0, description="seed of simulations")
 
 
 class AnswerSettings(SettingsTable):
@@ -104,7 +69,6 @@ class JerrSettings(SettingsTable):
     """Table `[jerr]`; a change in one of its tables affects only the assets that read it."""
 
     chunking: ChunkingSettings = ChunkingSettings()
-    index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
     answers: AnswerSettings = AnswerSettings()
     pages: PageSettings = PageSettings()

@@ -1,36 +1,46 @@
 """Several sizes of line chunks, each with its own index in the same tables (paper, 4.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.jerr.methods import METHODS
+from gsum_assets.jerr.settings import ChunkingSettings
+from gsum_assets.pipeline.step import Inputs
 from gsum_resources.store.arrow import pc
 
-SIZE = "max_tokens"  # column with the size
 
-
-def of_one_size(table: str) -> pa.Schema:
-    """Return the schema of an index table without the column of the size."""
-    schema = TABLES[table].schema
-    return schema.remove(schema.get_field_index(SIZE))
+def by_size(*tables: pa.Table) -> Iterator[tuple[int, list[pa.Table]]]:
+    """Yield the rows of index tables for each size that the first one has, smallest first."""
+    for size in sorted(pc.unique(tables[0]["max_tokens"]).to_pylist()):
+        yield size, [rows_of_size(rows, size) for rows in tables]
 
 
 def rows_of_size(rows: pa.Table, size: int) -> pa.Table:
     """Return the rows of an index table of one size of line chunks."""
-    return rows.filter(pc.equal(rows[SIZE], size))
+    return rows.filter(pc.equal(rows["max_tokens"], size))
 
 
-def all_sizes(table: str, tables: Iterable[tuple[int, pa.Table]]) -> pa.Table:
-    """Return the rows of an index table from those of each size."""
-    schema = TABLES[table].schema
-    sized = [
-        rows.append_column(
-            pa.field(SIZE, pa.int32(), nullable=False),
-            pa.repeat(pa.scalar(size, pa.int32()), rows.num_rows),
+def size_of(inputs: Inputs) -> int:
+    """Return the size of line chunks that a method uses.
+
+    Raises
+    ------
+    ValueError
+        If line chunks of this size are not indexed.
+    """
+    settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
+    size = METHODS[inputs.method].max_tokens or settings.max_tokens
+    if size not in settings.sizes:
+        raise ValueError(
+            f"jerr: line chunks of {size} word pieces are not indexed, only of "
+            f"{', '.join(map(str, settings.sizes))}; add {size} to `ablations` in corpus.toml, "
+            "[jerr.chunking]"
         )
-        for size, rows in tables
-    ]
-    return pa.concat_tables(
-        [schema.empty_table(), *(rows.select(schema.names).cast(schema) for rows in sized)]
-    ).combine_chunks()
+    return size
+
+
+def sized(inputs: Inputs, *names: str) -> list[pa.Table]:
+    """Return the rows of index tables of the size that a method uses."""
+    size = size_of(inputs)
+    return [rows_of_size(inputs.table(name), size) for name in names]

@@ -11,13 +11,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from gsum_assets.jerr.settings import SearchSettings
-
 Gains = Mapping[int, Sequence[tuple[int, float]]]
 """The items that a node matches, keywords or line chunks, with the gain of each, by node."""
 
 NEW_PATH_EVERY = 4
 """Every n-th simulation takes a new path if there is one (ours)."""
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """How simulations run. Other values make little difference (docs/jerr.md, results).
+
+    Attributes
+    ----------
+    n : number of simulations.
+    depth : longest path, nodes (ours).
+    exploration : weight of exploration in UCB, as a multiple of the best reward (B; UCB1: the root
+        of 2).
+    discount : factor of a gain per step of the path (ours).
+    widening : most children of a node, as a multiple of the root of its visits (ours).
+    is_published : search as in the paper: every match on a path counts, all neighbours are tried
+        before any is followed, UCB as it is, and a node is credited with its whole path.
+    """
+
+    n: int = 1000
+    depth: int = 4
+    exploration: float = 1.4
+    discount: float = 0.8
+    widening: float = 2.0
+    is_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,21 +61,16 @@ class Searched:
 
 
 def tree_search(
-    children: Sequence[Sequence[int]],
-    gains: Gains,
-    settings: SearchSettings,
-    seed: int,
-    is_published: bool = False,
+    children: Sequence[Sequence[int]], gains: Gains, simulations: Simulations, seed: int
 ) -> Searched:
     """Search for the path with the largest reward, from the nodes that have gains.
 
     If none has, the search starts from the nodes without incoming edges. A simulation selects a
     path in the tree, expands it by one node, continues at random, and adds the reward of the whole
-    path to each of its nodes in the tree, which is what UCB reads. The weight of exploration is a
-    multiple of the best reward so far. A node of the graph is credited with what it adds to its
-    path alone. UCB alone may miss the best path of even a small graph for long; since every
-    `NEW_PATH_EVERY`-th simulation takes a new path, the best one is found if there are at most
-    `n_simulations // NEW_PATH_EVERY` paths.
+    path to each of its nodes in the tree, which is what UCB reads. A node of the graph is credited
+    with what it adds to its path alone. UCB alone may miss the best path of even a small graph for
+    long; since every `NEW_PATH_EVERY`-th simulation takes a new path, the best one is found if
+    there are at most `n // NEW_PATH_EVERY` paths.
 
     Parameters
     ----------
@@ -61,16 +78,15 @@ def tree_search(
     gains : pairs (item, gain) of each node that matches; the best gains of all items sum to at most
         1, and each item counts once on a path.
     seed : seed of random walks, and of the order of children with equal gains.
-    is_published : search as in the paper: every match on a path counts, all neighbours are tried
-        before any is followed, UCB as it is, and a node is credited with its whole path.
     """
     roots = sorted(gains) or sorted(set(range(len(children))).difference(chain(*children)))
-    search = _Search([*children, roots], gains, settings, random.Random(seed), is_published)
+    search = _Search([*children, roots], gains, simulations, random.Random(seed))
+    is_published = simulations.is_published
     visits, rewards = Counter[int](), defaultdict[int, float](float)
     best: tuple[float, int, tuple[int, ...]] = (0.0, len(children) + 1, ())
-    for simulation in range(1, settings.n_simulations + 1 if roots else 1):
+    for simulation in range(1, simulations.n + 1 if roots else 1):
         only_new = not is_published and simulation % NEW_PATH_EVERY == 0
-        exploration = settings.exploration * (1.0 if is_published else -best[0])
+        exploration = simulations.exploration * (1.0 if is_published else -best[0])
         selected = search.select(exploration, only_new)
         path = search.walk_on([tree_node.node for tree_node in selected[1:]])
         reward = search.reward(path)
@@ -84,8 +100,10 @@ def tree_search(
             rewards[tree_node.node] += up_to - before
             before = 0.0 if is_published else up_to
         if reward >= -best[0]:
-            prefix = search.without_rest(path, reward)
-            best = min(best, (-reward, len(prefix), prefix))
+            end = len(path)
+            while end > 1 and search.reward(path[: end - 1]) == reward:
+                end -= 1  # the last nodes add nothing
+            best = min(best, (-reward, end, tuple(path[:end])))
     return Searched(dict(visits), dict(rewards), best[2], -best[0])
 
 
@@ -120,12 +138,11 @@ class _Search:
         self,
         children: Sequence[Sequence[int]],
         gains: Gains,
-        settings: SearchSettings,
+        simulations: Simulations,
         draws: random.Random,
-        is_published: bool,
     ):
-        self._children, self._gains, self._is_published = children, gains, is_published
-        self._settings, self._draws = settings, draws
+        self._children, self._gains = children, gains
+        self._simulations, self._draws = simulations, draws
         self._gain_of = {node: sum(gain for _, gain in of_node) for node, of_node in gains.items()}
         self._ordered: dict[int, list[int]] = {}
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
@@ -140,10 +157,12 @@ class _Search:
         path = [self._first]
         only_new = only_new and not self._first.is_seen
         while (here := path[-1]).ahead:
-            warranted = math.ceil(self._settings.widening * math.sqrt(here.visits + 1))
-            warranted = len(here.ahead) if self._is_published else warranted
+            warranted = len(here.ahead)
+            if not self._simulations.is_published:
+                visited = math.sqrt(here.visits + 1)
+                warranted = min(warranted, math.ceil(self._simulations.widening * visited))
             allowed = [c for c in here.tried if not c.is_seen] if only_new else here.tried
-            if len(here.tried) < min(warranted, len(here.ahead)) or not allowed:
+            if len(here.tried) < warranted or not allowed:
                 self._expand(path)
                 break
             path.append(_highest_bound(allowed, here.visits, exploration))
@@ -153,7 +172,7 @@ class _Search:
         """Append the next child of the path's end to the tree and the path."""
         end = path[-1]
         node = end.ahead[len(end.tried)]
-        goes_on = len(path) < self._settings.depth
+        goes_on = len(path) < self._simulations.depth
         end.tried.append(_TreeNode(node, self._best_first(node) if goes_on else ()))
         path.append(end.tried[-1])
         for child, parent in pairwise(reversed(path)):
@@ -163,9 +182,8 @@ class _Search:
 
     def walk_on(self, path: list[int]) -> list[int]:
         """Return the path continued by a random walk up to the maximum depth."""
-        path = path.copy()
-        while len(path) < self._settings.depth and (ahead := self._best_first(path[-1])):
-            path.append(self._draws.choice(ahead))
+        while len(path) < self._simulations.depth and (ahead := self._best_first(path[-1])):
+            path = [*path, self._draws.choice(ahead)]
         return path
 
     def reward(self, path: Iterable[int]) -> float:
@@ -173,22 +191,15 @@ class _Search:
 
         Published: the sum of all gains on the path, over the longest path.
         """
-        if self._is_published:
+        if self._simulations.is_published:
             gains = [gain for node in path for _, gain in self._gains.get(node, ())]
-            return math.fsum(gains) / self._settings.depth
+            return math.fsum(gains) / self._simulations.depth
         best: dict[int, float] = {}
         for step, node in enumerate(path):
             for item, gain in self._gains.get(node, ()):
-                discounted = gain * self._settings.discount**step
+                discounted = gain * self._simulations.discount**step
                 best[item] = max(discounted, best.get(item, 0.0))
         return math.fsum(best.values())  # exact in any order
-
-    def without_rest(self, path: list[int], reward: float) -> tuple[int, ...]:
-        """Return the shortest prefix of the path with the same reward."""
-        end = len(path)
-        while end > 1 and self.reward(path[: end - 1]) == reward:
-            end -= 1
-        return tuple(path[:end])
 
     def _best_first(self, node: int) -> list[int]:
         """Return the children of a node by their own gains, ties in a random order drawn once."""
@@ -203,8 +214,5 @@ def _highest_bound(tree_nodes: Iterable[_TreeNode], visits: int, exploration: fl
     """Return the node with the highest UCB: mean reward + exploration * sqrt(ln N / n)."""
     weight = exploration * math.sqrt(math.log(visits))
     return max(
-        tree_nodes,
-        key=lambda tree_node: (
-            tree_node.reward / tree_node.visits + weight / math.sqrt(tree_node.visits)
-        ),
+        tree_nodes, key=lambda child: child.reward / child.visits + weight / math.sqrt(child.visits)
     )

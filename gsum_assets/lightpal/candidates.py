@@ -1,113 +1,229 @@
-"""The most similar passages of each passage, which are then scored (paper, section 4.1)."""
+"""The most similar passages of each passage, which are then scored (paper, section 4.1).
 
-from collections.abc import Sequence
-from typing import NamedTuple
+Tables list passages by number; this module also reads such lists back as matrices.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphs.nearest import Neighbours, OnProgress
-from gsum_assets.graphs.nearest_again import Renewed, Whole, nearest_again
-from gsum_assets.lightpal.earlier import Carried
-from gsum_assets.lightpal.lists import Numbered, hashes_of
+from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.engine.blocks import LOCAL, Engine
-from gsum_resources.store.arrow import as_lists, repeated
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.arrow import (
+    as_lists,
+    is_dictionary,
+    lengths_of,
+    pc,
+    repeated,
+    values_of,
+)
+from gsum_resources.store.content_hash import numbers_of
+
+_FOUND_AT_ONCE = 2**23  # numbers
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def candidates(
-    collection: Collection,
-    n: int,
-    on_progress: OnProgress = lambda done, all: None,
-    carried: Carried | None = None,
-    engine: Engine = LOCAL,
-    whole: Whole | None = None,
+def candidate_rows(
+    collection: Collection, of_chunks: Neighbours, of_documents: Neighbours
 ) -> pa.Table:
-    """Return the rows of `lightpal.candidates`: the `n` nearest of each document and each chunk.
+    """Return the rows of `lightpal.candidates`: the nearest of each document and each chunk.
+
+    Rows are by level and passage, in the order of the collection; candidates are best first.
 
     Parameters
     ----------
-    collection : with embeddings; the similarity of documents is that of their closest chunks.
-    carried : lists of the previous run, which others keep; they affect only the running time.
-    engine : compares all passages; changes to earlier lists are computed in this process.
-    whole : compares all passages instead, see `nearest_again`.
-
-    Returns
-    -------
-    pa.Table
-        Rows by level and passage, in the order of the collection; candidates best first.
+    of_documents : the similarity of documents is that of their closest chunks.
     """
-    pair_of_levels = compared(collection, n, on_progress, carried, engine, whole)
-    return rows_of(collection, *pair_of_levels, carried)
-
-
-def compared(
-    collection: Collection,
-    n: int,
-    on_progress: OnProgress = lambda done, all: None,
-    carried: Carried | None = None,
-    engine: Engine = LOCAL,
-    whole: Whole | None = None,
-) -> tuple[Renewed, Renewed]:
-    """Return the new lists of chunks and of documents; parameters as of `candidates`."""
-    if not collection.chunk_ids:
-        none = Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
-        nothing = Renewed(np.empty(0, np.int64), none)
-        return nothing, nothing
-    assert collection.embeddings is not None
-    before = carried.before if carried else None
-    vectors, starts = collection.embeddings, collection.starts
-    return nearest_again(vectors, starts, n, before, on_progress, engine, whole)
-
-
-def rows_of(
-    collection: Collection, chunks: Renewed, documents: Renewed, carried: Carried | None = None
-) -> pa.Table:
-    """Return the rows of `lightpal.candidates` of new lists of chunks and of documents.
-
-    Parameters
-    ----------
-    carried : the lists of the other passages, which this overwrites with the new ones.
-    """
-    of_documents = of_chunks = None
-    if carried:
-        before = carried.before
-        of_documents = _Lists(carried.numbers["document"], before.of_groups.similarities)
-        of_chunks = _Lists(carried.numbers["node"], before.of_vectors.similarities)
-    return pa.concat_tables(
-        [
-            _rows("document", collection.document_ids, documents, of_documents),
-            _rows("node", collection.chunk_ids, chunks, of_chunks),
-        ]
+    levels = (
+        ("document", collection.document_ids, of_documents),
+        ("node", collection.chunk_ids, of_chunks),
     )
-
-
-class _Lists(NamedTuple):
-    """Numbers and similarities of the candidates of each passage, `(n, width)`."""
-
-    numbers: np.ndarray
-    similarities: np.ndarray
-
-
-def _rows(level: str, ids: Sequence[str], new: Renewed, carried: _Lists | None) -> pa.Table:
-    """Return the rows of a level from new lists and the earlier ones of the other passages."""
-    passages, k = Numbered(ids), new.lists.indices.shape[1]
-    lists = _Lists(passages.numbers[new.lists.indices], new.lists.similarities)
-    if carried and len(new.items) < len(ids):
-        for earlier, fresh in zip(carried, lists, strict=True):
-            earlier[new.items, :k] = fresh
-        lists = _Lists(*(np.ascontiguousarray(earlier[:, :k]) for earlier in carried))
-    numbers, similarities = lists
-    lengths = np.full(len(ids), k)
-    return pa.table(
-        {
+    tables = []
+    for level, ids, near in levels:
+        passages = Numbered(ids)
+        numbers = passages.numbers[near.indices]
+        lengths = np.full(len(ids), near.indices.shape[1])
+        columns = {
             "level": repeated(level, len(ids)),
             "passage_id": passages.ids,
             "passage_number": passages.numbers,
             "candidates": as_lists(pa.array(numbers.ravel()), lengths),
             "candidates_hash": hashes_of(numbers),
-            "similarities": as_lists(pa.array(similarities.ravel()), lengths),
-        },
-        schema=TABLES["lightpal.candidates"].schema,
+            "similarities": as_lists(pa.array(near.similarities.ravel()), lengths),
+        }
+        tables.append(pa.table(columns, schema=TABLES["lightpal.candidates"].schema))
+    return pa.concat_tables(tables)
+
+
+class Numbered:
+    """Passages of one level, by their indices and by the numbers that tables list them by.
+
+    Attributes
+    ----------
+    ids : ids of the passages, `(n,)`.
+    numbers : their numbers, hashes of the ids, int64 `(n,)`.
+
+    Raises
+    ------
+    ValueError
+        If two passages have the same number: of ten million, with a probability of 0.00001.
+    """
+
+    def __init__(self, ids: Sequence[str] | pa.Array) -> None:
+        self.ids = pa.array(ids, pa.string())
+        self.numbers = numbers_of(self.ids)
+        self._known = pa.array(self.numbers)
+        if len(pc.unique(self._known)) < len(self.ids):
+            raise ValueError(
+                f"lightpal: two of {len(self.ids)} passages have the same number; rename a "
+                "document of the corpus, so that its passages get other ids"
+            )
+
+    def find(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the index of each number, int32 of the same shape; -1 where there is none."""
+        flat, indices = numbers.ravel(), np.empty(numbers.shape, np.int32)
+        out = indices.ravel()  # a view
+
+        def find(first: int) -> None:
+            block = slice(first, first + _FOUND_AT_ONCE)
+            out[block] = _filled(pc.index_in(pa.array(flat[block]), self._known))
+
+        in_threads(find, range(0, len(flat), _FOUND_AT_ONCE))
+        return indices
+
+    def indices_of(self, column: pa.ChunkedArray) -> np.ndarray:
+        """Return the index of each id in a text or dictionary column, int32; -1 where absent."""
+        if not is_dictionary(column.type):
+            return _filled(pc.index_in(column, self.ids))
+        indices = [np.empty(0, np.int32)]
+        for chunk in column.chunks:
+            of_dictionary = _filled(pc.index_in(chunk.dictionary, self.ids))
+            indices.append(of_dictionary[chunk.indices.to_numpy()])
+        return np.concatenate(indices)
+
+
+def hashes_of(lists: np.ndarray) -> np.ndarray:
+    """Return a hash of each row of numbers, int64 `(n,)`; another order has another hash."""
+    odd = np.full(lists.shape[1], _ODD)  # powers of it are odd, too: no factor loses a bit
+    return (lists.view(np.uint64) @ np.cumprod(odd)).view(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
+    """The candidates of every passage of one level.
+
+    Attributes
+    ----------
+    ids : ids of the passages, `(n,)`.
+    numbers : numbers of each passage's candidates, most similar first, int64 `(n, k)`.
+    similarities : their similarities, `(n, k)`, or `(n, 0)` if they are not needed.
+    """
+
+    ids: Sequence[str]
+    numbers: np.ndarray
+    similarities: np.ndarray
+
+    @cached_property
+    def passages(self) -> Numbered:
+        """The passages with their numbers."""
+        return Numbered(self.ids)
+
+    @cached_property
+    def hashes(self) -> np.ndarray:
+        """Hash of each passage's candidates, int64 `(n,)`."""
+        return hashes_of(self.numbers)
+
+    def indices(self, passages: np.ndarray) -> np.ndarray:
+        """Return the candidates of some passages as indices into `ids`, int32 `(n_passages, k)`.
+
+        Raises
+        ------
+        ValueError
+            If a candidate is no passage, because passages have changed since the table was written.
+        """
+        indices = self.passages.find(self.numbers[passages])
+        if (indices < 0).any():
+            raise _changed("candidates", self.ids)
+        return indices
+
+
+Lists = Mapping[str, CandidateLists]
+"""Candidates by level."""
+
+
+def lists_of(rows: pa.Table, collection: Collection, with_similarities: bool = False) -> Lists:
+    """Return the candidates of documents and of chunks, in the order of the collection.
+
+    Parameters
+    ----------
+    rows : rows of `lightpal.candidates`, in any order.
+
+    Raises
+    ------
+    ValueError
+        If the table is not of these passages, which have changed since it was written.
+    """
+    lists = {}
+    for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
+        of_level = _in_order(rows, level, ids, "candidates")
+        similarities = np.empty((len(ids), 0))
+        if with_similarities:
+            similarities = matrix_of(of_level["similarities"])
+        lists[level] = CandidateLists(ids, matrix_of(of_level["candidates"]), similarities)
+    return lists
+
+
+def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
+    """Return the scores of candidates by level, float64 `(n, k)`, with NaN for null.
+
+    Parameters
+    ----------
+    rows : rows of `lightpal.context_scores`, in any order.
+
+    Raises
+    ------
+    ValueError
+        If the scores are of other passages or other candidates.
+    """
+    scores = {}
+    for level, candidates in lists.items():
+        of_level = _in_order(rows, level, candidates.ids, "context_scores")
+        if not np.array_equal(of_level["candidates_hash"].to_numpy(), candidates.hashes):
+            raise _changed("context_scores", candidates.ids)
+        scores[level] = matrix_of(of_level["scores"])
+    return scores
+
+
+def matrix_of(lists: pa.ChunkedArray) -> np.ndarray:
+    """Return lists of equal lengths as a matrix, `(n, k)`."""
+    return values_of(lists).reshape(len(lists), lengths_of(lists).max(initial=0))
+
+
+def _in_order(rows: pa.Table, level: str, ids: Sequence[str], table: str) -> pa.Table:
+    """Return the rows of a level in the order of `ids`, without a copy if they are stored in it."""
+    is_level = pc.equal(rows["level"], level).to_numpy()
+    borders = np.flatnonzero(np.diff(is_level, prepend=False, append=False))
+    if len(borders) <= 2:
+        rows = rows.slice(*(borders[0], borders[1] - borders[0]) if len(borders) else (0, 0))
+    else:
+        rows = rows.filter(pa.array(is_level))
+    owners = _filled(pc.index_in(rows["passage_id"], pa.array(ids, pa.string())))
+    if len(owners) != len(ids) or (np.sort(owners) != np.arange(len(ids))).any():
+        raise _changed(table, ids)
+    return rows if (owners[1:] > owners[:-1]).all() else rows.take(np.argsort(owners))
+
+
+def _filled(indices: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    return pc.fill_null(indices, -1).to_numpy()
+
+
+def _changed(table: str, ids: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"lightpal: the rows of lightpal/{table} are not those of the {len(ids)} passages of now; "
+        f"materialize lightpal/{table} again"
     )

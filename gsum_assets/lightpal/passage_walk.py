@@ -2,24 +2,71 @@
 
 Differences from LightPAL: PageRank ranks all passages instead of the last 40%; the restart
 probability is 0.1 instead of 0.8, and restarts are concentrated on the best passages; edges are
-undirected and weighted; seeds are lexical and dense; documents of one community are found together
-(`communities.py`). `walk_trust` sets the weight of walk and communities, so that the result relies
-on the seeds where the graph is misleading.
+undirected and weighted; seeds are lexical and dense.
+
+A walk reaches most documents of a topic, but also some of others that one edge leads to.
+Communities are dense groups of documents in the same graph, and a document gains what the walk
+gives those of its community on average, so that the rest of a topic is found together.
+
+The weight of walk and communities is the trust in the graph: the probability that the results of
+walks are at least as good as those of the seeds, estimated without labels
+(`retrieval/held_out.py`). All constants were chosen on the 250 questions of ODSum-Story's train
+stories; docs/lightpal.md has the measurements.
 """
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
+from gsum_assets.graphs.clusters import leiden, named_by_members
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
-from gsum_assets.lightpal.communities import means_of
-from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.settings import LightpalSettings, WalkSettings
-from gsum_assets.retrieval.collection import Questions
+from gsum_assets.lightpal.passage_graph import PassageGraphs, ScopeGraphs
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.held_out import (
+    Evidence,
+    Method,
+    held_out,
+    held_out_within,
+    joined,
+    trust,
+)
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.ranking import DEPTH, Retriever, Scores, first_of
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import numbers_of
+
+SCALE = 75
+"""Documents among which a community is denser than expected; fewer give more and smaller ones."""
+
+SPREAD = 0.1
+"""Loss of a passage for each better one of its document, at full trust."""
 
 _SPREAD_AMONG = 4 * DEPTH
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How walks restart, and what they weigh.
+
+    Attributes
+    ----------
+    n_restarts : best passages at which a walk restarts.
+    power : exponent of their scaled scores as restart weights.
+    restart : probability of a restart.
+    weight : weight of the walk at trust 1.
+    """
+
+    n_restarts: int = 30
+    power: float = 3.0
+    restart: float = 0.1
+    weight: float = 0.9
+
+
+WALK = Walk()
 
 
 class PassageWalk:
@@ -41,31 +88,25 @@ class PassageWalk:
         trust: tuple[float, float],
         owners: np.ndarray,
         community: np.ndarray,
-        settings: LightpalSettings,
     ) -> None:
-        self._seeds = seeds
-        self._graphs = graphs
-        self._trust = trust
-        self._owners = owners
-        self._community = community
-        self._settings = settings.walk
-        self._spread = settings.communities.spread
+        self._seeds, self._graphs, self._trust = seeds, graphs, trust
+        self._owners, self._community = owners, community
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and 2; those of a community are added to its chunks, too."""
-        found, settings = self._seeds.scores(questions), self._settings
+        seeds = self._seeds.scores(questions)
         in_nodes, in_documents = self._trust
-        nodes = walked(self._graphs.nodes, found.nodes, in_nodes, settings)
-        weight = settings.most_trust * in_documents
+        nodes = walked(self._graphs.nodes, seeds.nodes, in_nodes)
+        weight = WALK.weight * in_documents
         if not weight:
-            return Scores(nodes, min_max(found.documents))
-        walks = _walks(self._graphs.documents, found.documents, settings)
+            return Scores(nodes, min_max(seeds.documents))
+        walks = _scaled_walks(self._graphs.documents, seeds.documents, WALK)
         means = means_of(walks, self._community)
         together = weight * means / means.max(axis=1, keepdims=True)
-        documents = (1 - weight) * min_max(found.documents) + weight * walks + together
+        documents = (1 - weight) * min_max(seeds.documents) + weight * walks + together
         nodes += together[:, self._owners]
         for row in nodes:
-            spread_out(row, self._owners, self._spread * in_documents)
+            spread_out(row, self._owners, SPREAD * in_documents)
         return Scores(nodes, documents)
 
 
@@ -86,7 +127,7 @@ def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
         n_better[owner] += 1
 
 
-def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSettings) -> np.ndarray:
+def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, walk: Walk = WALK) -> np.ndarray:
     """Return the weighted scores of seeds and walk, scaled to 0 to 1, `(n_questions, n_passages)`.
 
     Parameters
@@ -94,22 +135,22 @@ def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSett
     seeds : scores of the seeds, `(n_questions, n_passages)`.
     trust : 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
     """
-    weight = settings.most_trust * trust
+    weight = walk.weight * trust
     if not weight:
         return min_max(seeds)
-    return (1 - weight) * min_max(seeds) + weight * _walks(graph, seeds, settings)
+    return (1 - weight) * min_max(seeds) + weight * _scaled_walks(graph, seeds, walk)
 
 
-def _walks(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np.ndarray:
+def _scaled_walks(graph: WalkGraph, seeds: np.ndarray, walk: Walk) -> np.ndarray:
     """Return the walks of each question, scaled to at most 1, `(n_questions, n_passages)`."""
-    walks = np.array([walk_from(graph, row, settings) for row in seeds]).reshape(seeds.shape)
+    walks = np.array([walk_from(graph, row, walk) for row in seeds]).reshape(seeds.shape)
     return walks / walks.max(axis=1, keepdims=True)
 
 
-def walk_from(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np.ndarray:
+def walk_from(graph: WalkGraph, seeds: np.ndarray, walk: Walk = WALK) -> np.ndarray:
     """Return the PageRank with restarts at the best of `seeds`, `(n_passages,)`."""
-    best, weights = peaked(seeds, settings.n_teleport, settings.power)
-    return np.round(personalized_pagerank(graph, best, weights, settings.restart), DECIMALS)
+    best, weights = peaked(seeds, walk.n_restarts, walk.power)
+    return np.round(personalized_pagerank(graph, best, weights, walk.restart), DECIMALS)
 
 
 def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +165,90 @@ def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.nda
     best = first_of(scores, n)
     best_scores = scores[best].astype(np.float64)
     span = best_scores[0] - best_scores[-1]
-    weights = (
-        ((best_scores - best_scores[-1]) / span) ** power if span > 0 else np.ones(len(best_scores))
-    )
-    return best, weights
+    if not span > 0:
+        return best, np.ones(len(best))
+    return best, ((best_scores - best_scores[-1]) / span) ** power
+
+
+def communities(documents: WalkGraph, document_ids: Sequence[str], scale: int = SCALE) -> pa.Table:
+    """Return the rows of `lightpal.communities` by Leiden's algorithm.
+
+    The resolution grows with the corpus. By modularity a pair is expected to be joined the less the
+    more documents there are; this way a community stays as dense when others are added.
+
+    Parameters
+    ----------
+    documents : the graph of the documents.
+    document_ids : ids of its nodes, `(n_documents,)`.
+    """
+    resolution = max(1.0, len(document_ids) / scale)
+    edges = documents.sources, documents.targets, documents.weights
+    members = leiden(len(document_ids), *edges, resolution)
+    ids = pa.array(document_ids, pa.string())
+    names = named_by_members(members, numbers_of(ids))
+    schema = TABLES["lightpal.communities"].schema
+    return pa.table({"document_id": ids, "community": names}, schema=schema)
+
+
+def community_of(rows: pa.Table, document_ids: Sequence[str]) -> np.ndarray:
+    """Return the community of each document, numbered from 0, `(n_documents,)`.
+
+    Parameters
+    ----------
+    rows : rows of `lightpal.communities`; a document without a row is a community of its own.
+    """
+    ids = pa.array(document_ids, pa.string())
+    named = rows["community"].take(pc.index_in(ids, rows["document_id"].combine_chunks()))
+    alone = pa.array(-1 - np.arange(len(ids)))  # names in the table are not negative
+    names = pc.coalesce(named.combine_chunks(), alone)
+    return np.unique(names.to_numpy(), return_inverse=True)[1]
+
+
+def means_of(scores: np.ndarray, community: np.ndarray) -> np.ndarray:
+    """Return for each document the mean score of its community, `(n_questions, n_documents)`."""
+    order = np.argsort(community, kind="stable")
+    sizes = np.bincount(community)
+    starts = np.cumsum(sizes) - sizes
+    return (np.add.reduceat(scores[:, order], starts, axis=1) / sizes)[:, community]
+
+
+def walk_trust(
+    collection: Collection, graphs: PassageGraphs, language: str, n_probes: int
+) -> pa.Table:
+    """Return the rows of `lightpal.walk_trust`: documents, all chunks, chunks of one document.
+
+    Parameters
+    ----------
+    n_probes : passages that are held out and searched for.
+    """
+
+    def walks(graph: WalkGraph) -> Method:
+        return lambda rows: np.array([walk_from(graph, row) for row in rows])
+
+    whole = graphs.walked(collection, "corpus")
+    documents, nodes = [], []
+    for probes in held_out(collection, language, n_probes):
+        documents.append(probes.of_documents(walks(whole.documents)))
+        nodes.append(probes.of_nodes(walks(whole.nodes)))
+    within = [
+        probes.of_nodes(walks(graphs.walked(document, "document").nodes))
+        for document, _, probes in held_out_within(collection, language, n_probes)
+    ]
+    rows = [
+        _trust_row("document", "corpus", joined(documents)),
+        _trust_row("node", "corpus", joined(nodes)),
+        _trust_row("node", "document", joined(within)),
+    ]
+    return pa.Table.from_pylist(rows, TABLES["lightpal.walk_trust"].schema)
+
+
+def _trust_row(level: str, scope: str, evidence: Evidence) -> dict:
+    n = len(evidence.method)
+    return {
+        "level": level,
+        "scope": scope,
+        "n_probes": n,
+        "walk_evidence": float(evidence.method.mean()) if n else 0.0,
+        "seed_evidence": float(evidence.seeds.mean()) if n else 0.0,
+        "trust": trust(evidence),
+    }

@@ -13,14 +13,19 @@ import numpy as np
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.published import with_context
-from gsum_assets.lightpal.settings import PromptRankSettings
+from gsum_assets.lightpal.published import INITIAL_SHARE, n_starts, with_context
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Retriever, Scores
 from gsum_resources.protocols.models import PassageScorer
 
-Path = tuple[int, ...]
+BEAM = 5
+"""Paths extended at each hop (the LightPAL paper does not say)."""
+
+HOPS = 2
+"""Passages on the longest path (the LightPAL paper does not say)."""
+
 _BETWEEN = "\n\n"
+Path = tuple[int, ...]
 
 
 class PromptRank:
@@ -31,8 +36,7 @@ class PromptRank:
     initial : retriever of the initial passages.
     graphs : directed graphs.
     scorer : scores a question after a text.
-    initial_share : share of initial passages in a ranking.
-    n_first : number of initial passages at which paths start.
+    k : K, number of passages in a context.
     """
 
     def __init__(
@@ -41,17 +45,15 @@ class PromptRank:
         initial: Retriever,
         graphs: ScopeGraphs,
         scorer: PassageScorer,
-        initial_share: float,
-        settings: PromptRankSettings,
-        n_first: int,
+        k: int,
+        *,
+        share: float = INITIAL_SHARE,
+        beam: int = BEAM,
+        hops: int = HOPS,
     ) -> None:
-        self._collection = collection
-        self._initial = initial
-        self._graphs = graphs
-        self._scorer = scorer
-        self._share = initial_share
-        self._settings = settings
-        self._n_first = n_first
+        self._collection, self._initial, self._graphs = collection, initial, graphs
+        self._scorer, self._n_starts, self._share = scorer, n_starts(k), share
+        self._beam, self._hops = beam, hops
 
     def scores(self, questions: Questions) -> Scores:
         """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
@@ -83,12 +85,12 @@ class PromptRank:
     ) -> np.ndarray:
         """Return the score of each passage's best path; passages on no path follow in order."""
         best_of = -np.inf * np.ones(len(texts))
-        paths: list[Path] = [(int(passage),) for passage in order[: self._n_first]]
-        for _ in range(self._settings.hops):
+        paths: list[Path] = [(int(passage),) for passage in order[: self._n_starts]]
+        for _ in range(self._hops):
             log_probabilities = self._worth(question, paths, texts)
             for path, value in zip(paths, log_probabilities, strict=True):
                 best_of[list(path)] = np.maximum(best_of[list(path)], value)
-            best = np.argsort(-log_probabilities, kind="stable")[: self._settings.beam]
+            best = np.argsort(-log_probabilities, kind="stable")[: self._beam]
             extended = [
                 (*path, int(node))
                 for path in (paths[i] for i in best)
@@ -105,10 +107,5 @@ class PromptRank:
     def _worth(self, question: str, paths: Sequence[Path], texts: Sequence[str]) -> np.ndarray:
         """Return log P(question | texts of the path), nats per token, `(n_paths,)`."""
         contexts = [_BETWEEN.join(texts[passage] for passage in path) for path in paths]
-        rows = self._scorer.score(contexts, [[question]] * len(paths))
-        log_probabilities = np.concatenate(rows)
-        return np.where(
-            np.isnan(log_probabilities),
-            np.nanmin(log_probabilities, initial=0.0) - 1,
-            log_probabilities,
-        )
+        values = np.concatenate(self._scorer.score(contexts, [[question]] * len(paths)))
+        return np.where(np.isnan(values), np.nanmin(values, initial=0.0) - 1, values)

@@ -13,9 +13,14 @@ import numpy as np
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.settings import RetrievalSettings
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import DEPTH, Retriever, Scores
+
+INITIAL_SHARE = 0.6
+"""Share of initial passages among K (5.1)."""
+
+MOST_STARTS = 20
+"""Most initial passages at which walks, and the paths of PromptRank, start (5.1)."""
 
 ContextScores = Callable[[int, np.ndarray], np.ndarray]
 """Function from a question's number and its initial order to a score for every passage."""
@@ -28,16 +33,13 @@ class LightPal:
     ----------
     initial : retriever of the initial passages.
     graphs : directed graphs with equal weights.
+    alpha : probability of a step; 1 - alpha: of teleporting.
     k : K, number of passages in a context.
     """
 
-    def __init__(
-        self, initial: Retriever, graphs: ScopeGraphs, settings: RetrievalSettings, k: int
-    ) -> None:
-        self._initial = initial
-        self._graphs = graphs
-        self._settings = settings
-        self._n_seeds = n_starts(settings.n_teleport, settings.initial_share, k)
+    def __init__(self, initial: Retriever, graphs: ScopeGraphs, alpha: float, k: int) -> None:
+        self._initial, self._graphs = initial, graphs
+        self._restart, self._n_starts = 1 - alpha, n_starts(k)
 
     def scores(self, questions: Questions) -> Scores:
         """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
@@ -48,34 +50,33 @@ class LightPal:
         )
 
     def _level(self, first: np.ndarray, graph: WalkGraph) -> np.ndarray:
-        chosen, restart = self._settings, 1 - self._settings.alpha
-
         def walk(_: int, order: np.ndarray) -> np.ndarray:
-            seeds = order[: self._n_seeds]
-            probabilities = personalized_pagerank(graph, seeds, np.ones(len(seeds)), restart)
-            return np.round(probabilities, DECIMALS)
+            starts = order[: self._n_starts]
+            ranks = personalized_pagerank(graph, starts, np.ones(len(starts)), self._restart)
+            return np.round(ranks, DECIMALS)
 
-        return with_context(first, walk, chosen.initial_share)
+        return with_context(first, walk)
 
 
-def n_initial(share: float, k: int) -> int:
-    """Return the number of initial passages among K: `share` of K, rounded up."""
+def n_initial(k: int, share: float = INITIAL_SHARE) -> int:
+    """Return the number of initial passages among K: a share of K, rounded up."""
     return math.ceil(share * k - 1e-9)
 
 
-def n_starts(most: int, share: float, k: int) -> int:
+def n_starts(k: int) -> int:
     """Return the number of initial passages from which walks or paths start, at least one."""
-    return max(1, min(most, n_initial(share, k)))
+    return max(1, min(MOST_STARTS, n_initial(k)))
 
 
-def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.ndarray:
+def with_context(
+    first: np.ndarray, context: ContextScores, share: float = INITIAL_SHARE
+) -> np.ndarray:
     """Return the scores of rankings that interleave initial and context passages.
 
     Parameters
     ----------
     first : scores by the initial retriever, `(n_questions, n_passages)`.
     context : scores the context passages of a question.
-    share : share of initial passages among the K best, for every K.
 
     Returns
     -------
@@ -86,13 +87,15 @@ def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.
     for question, row in enumerate(first):
         order = np.argsort(-row, kind="stable")
         by_context = order[np.argsort(-context(question, order)[order], kind="stable")]
-        ranked = interleaved(order, by_context, share, min(DEPTH, len(order)))
+        ranked = interleaved(order, by_context, min(DEPTH, len(order)), share)
         scores[question, ranked] = 1 / np.arange(1, len(ranked) + 1)
     return scores
 
 
-def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int) -> np.ndarray:
-    """Return the union of two orders, with `share` K items of `first` among the first K.
+def interleaved(
+    first: np.ndarray, context: np.ndarray, depth: int, share: float = INITIAL_SHARE
+) -> np.ndarray:
+    """Return the union of two orders, with a share of K items of `first` among the first K.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int
     in_order: dict[int, None] = {}
     others = iter(context.tolist())
     for k in range(1, depth + 1):
-        n_first = n_initial(share, k)
+        n_first = n_initial(k, share)
         item = int(first[n_first - 1])
         if not n_first or item in in_order:
             item = next(other for other in others if other not in in_order)

@@ -46,14 +46,6 @@ class RetrievalSettings(SettingsTable):
     initial: Initial = Field(
         default="dense", description="baseline that retrieves the initial passages (4.2)"
     )
-    initial_share: float = Field(
-        default=0.6, ge=0, le=1, description="share of initial passages among K (5.1)"
-    )
-    n_teleport: int = Field(
-        default=20,
-        ge=1,
-        description="most initial passages to which the walk teleports (5.1)",
-    )
     alpha: float = Field(
         default=0.2,
         ge=0,
@@ -62,40 +54,9 @@ class RetrievalSettings(SettingsTable):
     )
 
 
-class PromptRankSettings(SettingsTable):
-    """Table `[lightpal.promptrank]`: the baseline PromptRank (Khalifa et al., 2023)."""
-
-    n_first: int = Field(default=20, ge=1, description="most initial passages at which paths start")
-    beam: int = Field(default=5, ge=1, description="paths extended at each hop")
-    hops: int = Field(default=2, ge=1, description="passages on the longest path")
-
-
-class CommunitySettings(SettingsTable):
-    """Table `[lightpal.communities]`: communities of documents, for `passage_walk`."""
-
-    scale: int = Field(
-        default=75,
-        ge=1,
-        description="documents among which a community is denser than expected; fewer give more "
-        "and smaller communities (ours)",
-    )
-    spread: float = Field(
-        default=0.1,
-        ge=0,
-        description="taken from the score of a passage for each better one of its document, where "
-        "the walk is trusted (ours)",
-    )
-
-
 class WalkSettings(SettingsTable):
     """Table `[lightpal.walk]`: our method `passage_walk`."""
 
-    n_teleport: int = Field(default=30, ge=1, description="passages to which the walk teleports")
-    power: float = Field(
-        default=3.0, ge=0, description="exponent of scaled scores as teleport weights"
-    )
-    restart: float = Field(default=0.1, gt=0, le=1, description="probability of teleporting")
-    most_trust: float = Field(default=0.9, ge=0, le=1, description="weight of the walk at trust 1")
     n_probes: int = Field(default=300, ge=2, description="held-out passages that estimate trust")
 
 
@@ -115,7 +76,5 @@ class LightpalSettings(SettingsTable):
     graph: GraphSettings = GraphSettings()
     neighbours: NeighbourSettings = NeighbourSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
-    promptrank: PromptRankSettings = PromptRankSettings()
-    communities: CommunitySettings = CommunitySettings()
     walk: WalkSettings = WalkSettings()
     contexts: ContextSettings = ContextSettings()

@@ -24,8 +24,8 @@ from gsum_assets.graphrag.checks import (
     names_in_text,
     no_malformed_replies,
 )
-from gsum_assets.jerr.checks import every_chunk_has_one, every_synopsis_has_some
-from gsum_assets.lightpal.checks import all_scored, near_exact
+from gsum_assets.jerr.extract import every_chunk_has_one, every_synopsis_has_some
+from gsum_assets.lightpal.context_scores import all_scored
 from gsum_assets.pipeline.result import SHOWN
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.every_table import ids_unique, schema
@@ -301,14 +301,6 @@ def test_good_rows_of_jerr_lack_nothing() -> None:
 
 
 # Candidates.
-
-
-def test_a_low_recall_of_approximate_neighbours_warns() -> None:
-    assert not near_exact(None, 100).problem
-    assert not near_exact(0.995, 100).problem
-    found = near_exact(0.95, 100)
-    assert found.n_wrong == 5
-    assert "exact_up_to" in found.problem
 
 
 def test_passages_without_a_score_are_counted() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.ask import ask
-from gsum_assets.answering.renderings import answer_lines
 from gsum_assets.pipeline.tables import TABLES
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, written_by
@@ -49,13 +48,6 @@ def test_every_table_is_filled_and_a_chunk_is_read_twice(indexed: House) -> None
     assert sizes == {120, 600}
     counts, n_synopses = requests_by_asset(indexed), indexed.table("jerr.synopses").num_rows
     assert counts["jerr/synopses"] + counts["jerr/atomic_facts"] <= 2 * n_synopses
-
-
-def test_single_document_question_reads_no_other_document(indexed: House) -> None:
-    rows = indexed.table("jerr.reread_contexts").to_pylist()
-    mine = [row for row in rows if row["query_id"] == "first"]
-    assert {row["document_id"] for row in mine} <= {DOCUMENTS[0], None}
-    assert not any(f"day {n}" in row["text"] for row in mine for n in (10, 20, 30))
 
 
 def test_reread_text_is_that_of_its_line_chunk_or_page(indexed: House) -> None:
@@ -138,16 +130,3 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         assert [bool(row["chunk_ids"]) for row in house.table("jerr.look_ups").to_pylist()] == [
             True
         ]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_question_is_answered_and_explained_from_the_stored_index(
-    indexed: House, method: str, document_id: str | None
-) -> None:
-    answer = ask(indexed.workspace, CORPUS, QUESTION, method, document_id, explain=True)
-    explanation = answer.explanation
-    assert ("keywords: " in explanation) == ("best path: " in explanation) == (method == SEARCHED)
-    assert "read again (" in explanation
-    shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
-    assert 0 < shown.index(explanation) < shown.index("\nsources:\n")

@@ -6,29 +6,32 @@ import pytest
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.passages import context_rows
-from gsum_assets.jerr.contexts import GraphContexts, Room, gists_of, short_contexts
+from gsum_assets.evaluation.token_usage import NO_USAGE
+from gsum_assets.jerr.contexts import (
+    ShortForms,
+    gists_of,
+    graph_contexts,
+    short_contexts,
+    synopses_of,
+)
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.jerr.test_reread import again
 from tests.jerr.test_search import found, keywords
-from tests.jerr.tower import EDGES, INDEX
+from tests.jerr.tower import EDGES, FACTS, NODE_ROWS, SYNOPSES
 
 MAX_WORDS = 100
 QUESTION = "Why " * 150
 LONGEST = 100  # of what is read again, word pieces
 
 
-def room(prompt_tokens: int = 16_000, n_reread: int = 2) -> Room:
-    settings = AnswerSettings(prompt_tokens=prompt_tokens, n_reread=n_reread)
-    return Room(settings, LONGEST, MAX_WORDS, n_word_pieces)
-
-
-def shown(document_id: str | None = None, **of_room: int) -> list[dict]:
+def shown(document_id: str | None = None, **settings: int) -> list[dict]:
     rows = [{**row, "query_id": "q"} for row in found("jerr-search", [], document_id)]
     searches = pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
-    choose = GraphContexts(searches, *INDEX, room(**of_room))
+    short = ShortForms(synopses_of(SYNOPSES), AnswerSettings(**settings), LONGEST, MAX_WORDS)
+    choose = graph_contexts(searches, NODE_ROWS, EDGES, FACTS, short)
     return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
 
 
@@ -97,7 +100,8 @@ def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) 
         [dict(zip(names, row, strict=True)) for row in ranked], TABLES["rankings"].schema
     )
     spans = PAGES.rename_columns({"page_id": "chunk_id"})
-    choose = short_contexts(gists_of(PAGES), spans, chunks, rankings, room())
+    short = ShortForms(gists_of(PAGES), AnswerSettings(), LONGEST, MAX_WORDS)
+    choose = short_contexts(spans, chunks, rankings, short)
     rows = context_rows(queries({"q": "?"}, document_id=document_id), choose).to_pylist()
     # c2 lies in a page without a gist; c1 shares 90 characters with p1 and 10 with p0
     assert [(row["node_id"], row["text"]) for row in rows] == [
@@ -113,8 +117,7 @@ NOTHING = {name: TABLES[f"jerr.{name}"].empty() for name in ("keywords", "search
 
 def lines_of(variant: str, words: list[str]) -> list[str]:
     searches = pa.Table.from_pylist(found(variant, words), TABLES["jerr.searches"].schema)
-    row = {"query_id": "q", "chunk_ids": ["b1", "a1"], "n_shown": 3, "model": "", "calls": 1}
-    row |= {"tokens_in": 0, "tokens_out": 0, "latency_s": 0.0, "cost_usd": 0.0}
+    row = {"query_id": "q", "chunk_ids": ["b1", "a1"], "n_shown": 3, **NO_USAGE}
     look_ups = pa.Table.from_pylist([row], TABLES["jerr.look_ups"].schema)
     text = explained(
         keywords({"q": words}), searches, look_ups, again(row["chunk_ids"]), edges=EDGES
@@ -140,10 +143,6 @@ def test_pagerank_has_no_visits_and_no_path() -> None:
     lines = lines_of("jerr-ppr", ["ferry"])
     assert lines[3].split() == ["PageRank", "node"]
     assert not any("best path" in line for line in lines)
-
-
-def test_question_without_keywords_is_explained() -> None:
-    assert lines_of("jerr-published", [])[0] == "keywords: none: it asks for everything"
 
 
 def test_method_without_search_explains_what_it_reread() -> None:

@@ -1,16 +1,18 @@
-"""The graph of a corpus: nodes, edges, what was left out, and what does not matter to them."""
+"""The graph of a corpus: nodes, edges, those left out of it, and what does not matter to them."""
+
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 import pyarrow as pa
-import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.jerr.elements import element_key
-from gsum_assets.jerr.graph import Graph, graph_of
+from gsum_assets.jerr.extract import element_key
+from gsum_assets.jerr.graph import graph_of, without_cycles
 from gsum_assets.jerr.merge import merge_elements, node_id
-from gsum_assets.jerr.sizes import of_one_size
+from gsum_assets.pipeline.result import Result
+from tests.jerr.tower import rows_of
 
 Synopsis = tuple[str, str, list[str], list[tuple[str, str, str]], list[str]]
 """Document, line chunk, elements, relations (source, relation, target) and facts."""
@@ -43,11 +45,11 @@ STORY: list[Synopsis] = [
 def rows(name: str, synopses: list[Synopsis], columns_of) -> pa.Table:
     """Rows of a table of one size, from the values that `parts` returns for a synopsis."""
     table_rows = [
-        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | columns
+        {"document_id": synopsis[0], "chunk_id": synopsis[1], "position": i} | columns
         for synopsis in synopses
         for i, columns in enumerate(columns_of(synopsis))
     ]
-    return pa.Table.from_pylist(table_rows, of_one_size(f"jerr.{name}"))
+    return rows_of(name, table_rows)
 
 
 def tables(synopses: list[Synopsis]) -> list[pa.Table]:
@@ -65,16 +67,24 @@ def tables(synopses: list[Synopsis]) -> list[pa.Table]:
             for a, named, b in it[3]
         ],
     )
-    lines = rows("line_chunks", synopses, lambda it: [{"text": " ".join(it[4])}])
+    lines = rows(
+        "line_chunks",
+        synopses,
+        lambda it: [{"text": " ".join(it[4]), "start": 0, "end": 0, "n_tokens": 0}],
+    )
     return [elements, facts, relations, merge_elements(elements, 3), lines]
 
 
-def graph(synopses: list[Synopsis]) -> Graph:
+def graph(synopses: list[Synopsis]) -> Result:
     return graph_of(*tables(synopses))
 
 
-def by_name(graph: Graph) -> dict[str, dict]:
-    return {row["name"]: row for row in graph.nodes.to_pylist()}
+def by_name(graph: Result) -> dict[str, dict]:
+    return {row["name"]: row for row in graph.rows.to_pylist()}
+
+
+def edges_of(graph: Result, table: str = "edges") -> list[dict]:
+    return graph.beside[table].to_pylist()
 
 
 def test_nodes_list_their_mentions_and_descriptions():
@@ -109,7 +119,7 @@ def test_a_node_leads_to_line_chunks_that_name_it_in_documents_that_mention_it()
 
 
 def test_relations_of_a_pair_are_one_edge_weighted_by_synopses():
-    edges = graph(STORY).edges.to_pylist()
+    edges = edges_of(graph(STORY))
     assert [(row["source_id"], row["target_id"]) for row in edges] == sorted(
         (node_id(a), node_id(b))
         for a, b in [("korvin", "tr'en"), ("korvin", "ship"), ("shipyard", "tr'en")]
@@ -122,7 +132,7 @@ def test_relations_of_a_pair_are_one_edge_weighted_by_synopses():
 
 
 def test_edge_closing_a_cycle_is_dropped_and_the_cycle_recorded():
-    back, itself = sorted(graph(STORY).left_out_edges.to_pylist(), key=lambda row: row["cycle"])
+    back, itself = sorted(edges_of(graph(STORY), "left_out_edges"), key=lambda row: row["cycle"])
     assert back["cycle"] == "Tr'en -[fear]-> Korvin -[captive of]-> Tr'en"
     assert back["cycle_ids"] == [node_id("tr'en"), node_id("korvin")]
     assert (back["weight"], back["chunk_ids"], back["document_ids"]) == (1, ["c2"], ["story"])
@@ -133,7 +143,7 @@ def test_edge_closing_a_cycle_is_dropped_and_the_cycle_recorded():
 def test_equally_frequent_relations_use_alphabetical_order():
     named = [("x", "c1", ["a", "b"], [("a", "owns", "b")], [])]
     named.append(("x", "c2", ["a", "b"], [("a", "holds", "b")], []))
-    (edge,) = graph(named).edges.to_pylist()
+    (edge,) = edges_of(graph(named))
     assert (edge["relation"], edge["weight"]) == ("holds", 2)
 
 
@@ -143,33 +153,9 @@ def test_line_chunk_counts_once_for_all_forms_of_a_node():
     near = {"node_id": node_id("a"), "merged_into": "a"}
     merged = [row | (near if row["element"] == "c" else {}) for row in merges.to_pylist()]
     found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema), lines)
-    (edge,) = found.edges.to_pylist()
+    (edge,) = edges_of(found)
     assert (edge["weight"], edge["relations"]) == (1, ["holds", "owns"])
-    assert [row["n_mentions"] for row in found.nodes.to_pylist()] == [1, 1]
-
-
-def test_unknown_endpoint_is_named():
-    elements, facts, relations, merges, lines = tables(STORY)
-    elements = elements.filter(
-        pa.array([key != "ship" for key in elements["element_key"].to_pylist()])
-    )
-    with pytest.raises(ValueError, match=r"'steals' of line chunk 'c1' ends at 'ship'"):
-        graph_of(elements, facts, relations, merges, lines)
-
-
-def test_unmerged_element_is_named():
-    elements, facts, relations, merges, lines = tables(STORY)
-    merges = merges.filter(pa.array([key != "ship" for key in merges["element_key"].to_pylist()]))
-    with pytest.raises(ValueError, match=r"1 of 5 elements are not merged \(first: 'ship'\)"):
-        graph_of(elements, facts, relations, merges, lines)
-
-
-def test_corpus_without_elements_gives_an_empty_graph():
-    empty = graph([])
-    for name in ("nodes", "edges", "left_out_edges"):
-        table = getattr(empty, name)
-        assert table.num_rows == 0
-        assert table.schema == of_one_size(f"jerr.{name}")
+    assert [row["n_mentions"] for row in found.rows.to_pylist()] == [1, 1]
 
 
 NAMES = ["Ann", "Bob", "Cleo", "Dan", "Eve", "the Ann"]
@@ -191,7 +177,7 @@ SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
 
 
 @given(SYNOPSES, st.randoms(use_true_random=False))
-def test_row_and_line_chunk_order_do_not_matter(synopses, random):
+def test_pairs_are_forward_edges_or_left_out_whatever_the_order_of_rows(synopses, random):
     read = tables(synopses)
     shuffled = []
     for table in read:
@@ -200,26 +186,47 @@ def test_row_and_line_chunk_order_do_not_matter(synopses, random):
             positions = pa.array(random.choices(range(9), k=len(some)), pa.int32())
             some = some.set_column(some.column_names.index("position"), "position", positions)
         shuffled.append(some)
-    assert graph_of(*shuffled) == graph_of(*read)
-
-
-@given(SYNOPSES)
-def test_every_related_pair_is_a_forward_edge_or_dropped(synopses):
-    found = graph(synopses)
-    order = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
-    assert sorted(order.values()) == list(range(len(order)))
+    found = graph_of(*shuffled)
+    assert found == graph_of(*read)
+    order = {row["node_id"]: row["place"] for row in found.rows.to_pylist()}
     edges, left_out = (
         {(row["source_id"], row["target_id"]): row for row in table.to_pylist()}
-        for table in (found.edges, found.left_out_edges)
+        for table in found.beside.values()
     )
     named = {(a, b) for it in synopses for a, _, b in it[3]}
     pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in named}
     assert edges.keys() | left_out.keys() == pairs
-    assert not edges.keys() & left_out.keys()
     assert all(order[source] < order[target] for source, target in edges)
-    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
     for pair, row in left_out.items():
-        cycle = row["cycle_ids"]
-        steps = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-        assert steps[0] == pair
-        assert all(edges[step]["weight"] >= row["weight"] for step in steps[1:])
+        closing, *steps = pairwise([*row["cycle_ids"], row["cycle_ids"][0]])
+        assert closing == pair
+        assert all(edges[step]["weight"] >= row["weight"] for step in steps)
+
+
+# Edges that close no cycle.
+
+PAIRS = st.lists(st.tuples(*[st.sampled_from("abcdefghi")] * 2), max_size=60, unique=True)
+
+
+@given(PAIRS)
+@example([("b", "a"), ("c", "b"), ("d", "c"), ("a", "d")])
+@example([("a", "b"), ("b", "a"), ("c", "c")])
+def test_edge_is_left_out_only_if_it_closes_a_shortest_cycle_of_earlier_edges(edges):
+    cycles, order = without_cycles("abcdefghi", edges)
+    accepted = nx.DiGraph()
+    accepted.add_nodes_from("abcdefghi")
+    for edge in edges:
+        if closes := nx.has_path(accepted, edge[1], edge[0]):
+            closing, *way = pairwise([*cycles[edge], edge[0]])
+            assert closing == edge
+            assert all(accepted.has_edge(*step) for step in way)
+            length = nx.shortest_path_length(accepted, edge[1], edge[0])
+            assert len(set(cycles[edge])) == len(cycles[edge]) == 1 + length
+        else:
+            accepted.add_edge(*edge)
+        assert closes == (edge in cycles)
+    left, smallest = set("abcdefghi"), []
+    while left:
+        smallest.append(min(left - {t for s, t in accepted.edges if s in left}))
+        left.remove(smallest[-1])
+    assert order == smallest

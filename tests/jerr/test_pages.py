@@ -9,13 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsum_assets.jerr.pages import paginate
-from gsum_assets.jerr.schemas import Pause
+from gsum_assets.jerr.prompts import Pause
 from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
-from tests.llm.embedders import WordEmbedder
 
 SMALL = PageSettings(min_words=4, max_words=12, gist_words=10)
 LAST = 99  # a number that no passage has
@@ -144,17 +142,6 @@ def test_gists_are_requested_for_pages_longer_than_a_gist() -> None:
     assert paged.rows["model"].to_pylist() == ["reader", "reader", ""]
     (problem,) = paged.failures
     assert "document 'd0', page 1: no gist: the reply is empty" in problem
-
-
-def test_extractive_model_paginates_without_failures() -> None:
-    boat = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood")]
-    moon = [f"The moon rose over the red {what}." for what in ("desert", "dune", "rock")]
-    settings = PageSettings(min_words=10, max_words=40, gist_words=10)
-    model = ExtractiveModel(WordEmbedder())
-    paged = paginate(documents("\n\n".join(boat + moon)), model, settings)
-    assert paged.failures == []
-    assert texts_of(paged) == ["\n\n".join(boat), "\n\n".join(moon)]
-    assert all(len(gist.split()) <= 11 for gist in paged.rows["gist"].to_pylist())
 
 
 _TEXTS = st.lists(

@@ -7,8 +7,8 @@ import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.jerr.look_up import look_ups
-from gsum_assets.jerr.reread import reread
+from gsum_assets.evaluation.token_usage import NO_USAGE
+from gsum_assets.jerr.reread import first_in_full, look_ups, reread
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
@@ -39,21 +39,25 @@ def contexts(kinds: dict[str, str] | None = None) -> pa.Table:
 
 def named(references: list[int], **settings: int) -> list[dict]:
     model = Scripted(lambda _: json.dumps({"references": references}))
-    found = look_ups(contexts(), ASKED, model, AnswerSettings(**settings), n_word_pieces)
+    found = look_ups(contexts(), ASKED, model, AnswerSettings(**settings))
     return found.rows.to_pylist()
 
 
 def again(chunk_ids: list[str], prompt_tokens: int = 16_000) -> pa.Table:
-    row = {"query_id": "q", "chunk_ids": chunk_ids, "n_shown": 3, "model": "", "calls": 1}
-    row |= {"tokens_in": 0, "tokens_out": 0, "latency_s": 0.0, "cost_usd": 0.0}
+    row = {"query_id": "q", "chunk_ids": chunk_ids, "n_shown": 3, **NO_USAGE}
     rows = pa.Table.from_pylist([row], TABLES["jerr.look_ups"].schema)
     settings = AnswerSettings(prompt_tokens=prompt_tokens)
-    return reread(contexts(), rows, TEXTS, ASKED, settings, MAX_WORDS, n_word_pieces)
+    return reread(contexts(), rows, TEXTS, ASKED, settings, MAX_WORDS)
+
+
+def test_best_line_chunks_are_read_without_a_request() -> None:
+    (row,) = first_in_full(contexts(dict.fromkeys("n", "synopsis")), ASKED, 2).to_pylist()
+    assert (row["chunk_ids"], row["n_shown"], row["calls"]) == (["n", "a2"], 4, 0)
 
 
 def test_synopses_are_shown_in_reading_order_before_nodes() -> None:
     model = Scripted(lambda _: '{"references": []}')
-    look_ups(contexts(), ASKED, model, AnswerSettings(), n_word_pieces)
+    look_ups(contexts(), ASKED, model, AnswerSettings())
     assert model.requests[0].passages == (
         SYNOPSES["a1"],
         SYNOPSES["a2"],
@@ -73,19 +77,17 @@ def test_best_synopses_are_shown_if_not_all_fit() -> None:
     model = Scripted(lambda _: '{"references": [1]}')
     long = contexts().set_column(8, "text", pa.array(["word " * 250] * 4))
     settings = AnswerSettings(prompt_tokens=700)
-    (row,) = look_ups(long, ASKED, model, settings, n_word_pieces).rows.to_pylist()
+    (row,) = look_ups(long, ASKED, model, settings).rows.to_pylist()
     assert (row["chunk_ids"], row["n_shown"]) == (["a2"], 1)
     request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700
 
 
 def test_invalid_reply_rereads_nothing() -> None:
-    found = look_ups(contexts(), ASKED, Scripted(lambda _: None), AnswerSettings(), n_word_pieces)
+    found = look_ups(contexts(), ASKED, Scripted(lambda _: None), AnswerSettings())
     assert found.rows.num_rows == 0
     assert found.failures == ["question 'q': nothing is read again: the server is tired"]
-    rows = reread(
-        contexts(), found.rows, TEXTS, ASKED, AnswerSettings(), MAX_WORDS, n_word_pieces
-    ).to_pylist()
+    rows = reread(contexts(), found.rows, TEXTS, ASKED, AnswerSettings(), MAX_WORDS).to_pylist()
     assert {row["fate"] for row in rows} == {"as found"}
 
 
@@ -120,7 +122,7 @@ def test_long_units_are_cut_to_the_prompt() -> None:
     long = long.set_column(8, "text", pa.array(["It was told at length. " * 60] * 4))
     nobody = TABLES["jerr.look_ups"].empty()
     settings = AnswerSettings(prompt_tokens=700)
-    rows = reread(long, nobody, {}, ASKED, settings, MAX_WORDS, n_word_pieces)
+    rows = reread(long, nobody, {}, ASKED, settings, MAX_WORDS)
     assert rows["fate"].to_pylist() == ["as found", "cut", "over budget", "over budget"]
     model = Scripted(lambda _: "The storm.")
     answer_questions(ASKED, rows, model, MAX_WORDS)

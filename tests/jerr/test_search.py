@@ -4,14 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.jerr.lines import first_in_full, relevance
-from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.methods import METHODS
-from gsum_assets.jerr.order import chunks_by_nodes
-from gsum_assets.jerr.search import search
+from gsum_assets.jerr.rank import (
+    ByLineChunks,
+    chunks_by_nodes,
+    relevance,
+    spans_of_passages,
+)
+from gsum_assets.jerr.search import SearchSpace, search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import Scores
 from tests.gae.toy_contexts import queries
 from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, SYNOPSES, TEXTS, WORDS
 
@@ -113,17 +117,14 @@ def test_nodes_of_a_line_chunk_take_turns() -> None:
     assert rows[3]["name"] == "ferry"
 
 
-def test_line_chunks_of_a_node_are_ordered_by_relevance() -> None:
-    lamp = next(row for row in found("jerr-pagerank", []) if row["name"] == "lamp")
-    assert lamp["chunk_ids"] == ["a2", "a1"]
-
-
 def test_pagerank_does_not_depend_on_the_question() -> None:
     one, other = (
         {r["name"]: r["score"] for r in found("jerr-pagerank", [], relevant=relevant)}
         for relevant in (RELEVANCE, {"a1": 1.0, "a2": 0.1, "b1": 0.0})
     )
     assert one == other
+    lamp = next(row for row in found("jerr-pagerank", []) if row["name"] == "lamp")
+    assert lamp["chunk_ids"] == ["a2", "a1"]  # by relevance
     # Ada and the storm lead to the lamp, the storm to the ferry as well
     assert one["lamp"] > one["ferry"] > one["Ada"] == one["storm"] > 0
 
@@ -159,13 +160,6 @@ def test_row_order_does_not_matter() -> None:
     for method in SEARCHES:
         words = ["storm", "lamp"]
         assert found(method, words, space=shuffled) == found(method, words)
-
-
-def test_no_nodes_give_no_error() -> None:
-    tables = (t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS, SYNOPSES))
-    empty = SearchSpace(*tables, WORDS)
-    for method in SEARCHES:
-        assert found(method, ["x"], space=empty) == []
 
 
 def test_nodes_alternate_with_their_line_chunks() -> None:
@@ -225,14 +219,36 @@ def test_relevance_is_that_within_the_scope() -> None:
     assert relevant("storm", "gone") == {}
 
 
-def test_best_line_chunks_are_read_without_a_request() -> None:
-    names = TABLES["contexts"].schema.names
-    rows = [
-        dict.fromkeys(names) | {"query_id": "q", "sample": 0, "rank": rank, "node_id": c}
-        for rank, c in enumerate(["b1", "a2", "a1"], 1)
+# Passages in the order in which nodes point to their line chunks.
+
+
+def spans(**slices: tuple[str, int, int]) -> pa.Table:
+    columns = ("chunk_id", "document_id", "start", "end")
+    rows = [dict(zip(columns, (i, *values), strict=True)) for i, values in slices.items()]
+    return pa.Table.from_pylist(rows)
+
+
+def test_passage_belongs_to_the_line_chunk_with_most_overlap() -> None:
+    found = spans_of_passages(
+        spans(one=("d", 0, 60), both=("d", 50, 150), equal=("d", 90, 110), other=("e", 0, 10)),
+        spans(first=("d", 0, 100), second=("d", 100, 200)),
+    )
+    assert found == {"one": "first", "both": "first", "equal": "first"}
+
+
+def test_line_chunks_rank_first_and_another_retriever_orders_their_passages() -> None:
+    class Given:
+        def scores(self, questions: Questions) -> Scores:
+            return Scores(np.array([[0.1, 0.2, 0.3, 0.9]] * len(questions)), np.zeros((2, 2)))
+
+    collection = Collection(
+        ["d", "e"], ["", ""], ["a", "b", "c", "x"], [""] * 4, np.array([0, 3, 4])
+    )
+    span_of = {"a": "first", "b": "second", "c": "second"}  # x lies in none
+    retriever = ByLineChunks(collection, span_of, {"q": ["second", "first"]}, Given())
+    found = retriever.scores(Questions(["q", "r"], ["", ""], [None, None]))
+    assert found.nodes.tolist() == [
+        [1 / 3, 1 / 2, 1, 1 / 4],  # c, b, a, and what nothing points to
+        [1 / 4, 1 / 3, 1 / 2, 1],  # as the other retriever has it
     ]
-    rows = [row | {"node_kind": "synopsis", "score": 0.0, "text": "…"} for row in rows]
-    contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-    (lookup,) = first_in_full(contexts, queries({"q": "?"}), 2).to_pylist()
-    assert lookup["chunk_ids"] == ["b1", "a2"]
-    assert lookup["calls"] == 0
+    assert found.documents.tolist() == [[1, 1 / 4], [1 / 2, 1]]

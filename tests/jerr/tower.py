@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from gsum_assets.jerr.sizes import of_one_size
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
 
 WORDS = Words()
@@ -45,7 +45,8 @@ RELATED = [  # source, relation, target, line chunks
 
 def rows_of(table: str, rows: list[Mapping]) -> pa.Table:
     """Rows of a table of the index, of one size."""
-    return pa.Table.from_pylist([dict(row) for row in rows], of_one_size(f"jerr.{table}"))
+    sized = [{"max_tokens": 600, "model": "scripted", **row} for row in rows]
+    return pa.Table.from_pylist(sized, TABLES[f"jerr.{table}"].schema)
 
 
 def documents_of(chunk_ids: list[str]) -> list[str]:
@@ -64,7 +65,7 @@ SYNOPSES = rows_of(
     "synopses",
     [
         {"chunk_id": chunk_id, "document_id": document_id, "position": position}
-        | {"synopsis": synopsis, "model": "scripted"}
+        | {"synopsis": synopsis}
         for chunk_id, (document_id, position, synopsis, _) in TOLD.items()
     ],
 )
@@ -72,7 +73,6 @@ FACTS = rows_of(
     "atomic_facts",
     [
         {"chunk_id": chunk_id, "document_id": document_id, "position": i, "statement": fact}
-        | {"model": "scripted"}
         for chunk_id, (document_id, _, _, facts) in TOLD.items()
         for i, fact in enumerate(facts)
     ],
@@ -94,4 +94,3 @@ EDGES = rows_of(
         for source, relation, target, chunk_ids in RELATED
     ],
 )
-INDEX = NODE_ROWS, EDGES, SYNOPSES, FACTS

@@ -1,19 +1,14 @@
 """Passage graphs as assets: materialized on request, and after a change only what it affects."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 import duckdb
 import numpy as np
 import pytest
 
-from gsum_assets.answering.ask import ask
-from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
-from gsum_resources.store.parquet_store import Partition
-from tests.conftest import CORPUS, House, document_in, text_of, written_by
+from tests.conftest import House, document_in, text_of, written_by
 from tests.families.small import DOCUMENTS, home_of
 from tests.lightpal.toys import ends_of, pairs_of
 from tests.pipeline.homes import copy_of
@@ -142,8 +137,10 @@ def test_another_scorer_scores_again(changeable: House) -> None:
 @pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
-    file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
-    assert written_by(changeable.run())["lightpal/rankings"] == "methods passage_walk (of 3)"
+    file.write_text(f"{file.read_text()}[lightpal.retrieval]\nalpha = 0.9\n")
+    written = written_by(changeable.run())["lightpal/rankings"]
+    assert "passage_walk" not in written
+    assert "(of 3)" in written
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -160,15 +157,3 @@ def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     mute = {context for context, _ in house.scorer.pairs}
     assert mute
     assert all(DOCUMENTS[3] in context for context in mute)
-
-
-def test_wrong_setting_names_table_and_key(changeable: House) -> None:
-    (changeable.folder / "corpus.toml").write_text("[lightpal.graph]\nn_edge = 5\n")
-    errors = "; ".join(changeable.run().errors)
-    assert re.search(r"\[lightpal\].*graph\.n_edge.*n_edges", errors)
-
-
-def test_question_without_a_graph_names_the_remedy(changeable: House) -> None:
-    changeable.store.delete(TABLES["lightpal.passage_edges"], Partition(CORPUS))
-    with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*gsum run"):
-        ask(changeable.workspace, CORPUS, "Who met the boat?", "passage_walk")

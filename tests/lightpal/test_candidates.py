@@ -6,13 +6,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.lightpal import lists as lists_module
-from gsum_assets.lightpal.candidates import candidates
-from gsum_assets.lightpal.lists import candidate_lists, matrix_of
+from gsum_assets.lightpal import candidates as module
+from gsum_assets.lightpal.candidates import lists_of
+from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import EMPTY, number, pairs_of, topic_tables
+from tests.lightpal.toys import (
+    EMPTY,
+    TableScorer,
+    candidates,
+    number,
+    pairs_of,
+    scored,
+    topic_tables,
+)
 from tests.retrieval.toys import collection, tables
 
 
@@ -60,50 +68,43 @@ def test_row_order_does_not_matter():
 def test_fewer_than_two_passages_have_no_candidates(here):
     rows = candidates(here, 5)
     assert pairs_of(rows) == []
-    lists = candidate_lists(rows, "node", here.chunk_ids, "similarities")
-    assert lists.numbers.shape == lists.values.shape == (len(here.chunk_ids), 0)
+    lists = lists_of(rows, here, with_similarities=True)["node"]
+    assert lists.numbers.shape == lists.similarities.shape == (len(here.chunk_ids), 0)
 
 
-def test_lists_reproduce_the_candidates():
-    here = collection()
-    lists = candidate_lists(candidates(here, 3), "document", here.document_ids, "similarities")
-    assert lists.indices().tolist() == [[1, 2], [0, 2], [0, 1]]
-    assert lists.values.tolist() == [[1, 0], [1, 0], [0, 0]]
-    assert candidate_lists(candidates(here, 3), "node", here.chunk_ids).values.shape == (5, 0)
-
-
-def test_lists_accept_passages_in_any_order():
+def test_lists_reproduce_the_candidates_in_any_order():
     here = collection()
     rows = candidates(here, 3)
     turned = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
-    expected = candidate_lists(rows, "node", here.chunk_ids, "similarities")
-    found = candidate_lists(turned, "node", here.chunk_ids, "similarities")
-    np.testing.assert_array_equal(found.numbers, expected.numbers)
-    np.testing.assert_array_equal(found.values, expected.values)
+    lists, found = (lists_of(table, here, with_similarities=True) for table in (rows, turned))
+    assert lists["document"].indices(np.arange(3)).tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert lists["document"].similarities.tolist() == [[1, 0], [1, 0], [0, 0]]
+    for level, expected in lists.items():
+        np.testing.assert_array_equal(found[level].numbers, expected.numbers)
+        np.testing.assert_array_equal(found[level].similarities, expected.similarities)
 
 
 def test_lists_of_other_passages_are_reported():
-    rows = candidates(collection(), 3)
-    ids = collection().chunk_ids
-    wrong = [["another", *ids[1:]], ids[:-1], [*ids, "another"], []]
-    for passages in wrong:
-        with pytest.raises(ValueError, match=r"level 'node'; materialize lightpal/candidates"):
-            candidate_lists(rows, "node", passages)
+    here = collection()
+    rows = candidates(here, 3)
+    for chunk_ids in (["another", *here.chunk_ids[1:]], here.chunk_ids[:-1], []):
+        with pytest.raises(ValueError, match="materialize lightpal/candidates again"):
+            lists_of(rows, replace(here, chunk_ids=chunk_ids))
 
 
 def test_candidates_that_are_no_passages_are_reported():
     here = collection()
-    lists = candidate_lists(candidates(here, 2), "document", here.document_ids)
+    lists = lists_of(candidates(here, 2), here)["document"]
     numbers = lists.numbers.copy()
     numbers[1, 1] = number("dunes")
     lists = replace(lists, numbers=numbers)
     assert lists.indices(np.array([0, 2])).tolist() == [[1, 2], [0, 1]]
-    with pytest.raises(ValueError, match="not those of 3 passages; materialize lightpal/cand"):
-        lists.indices()
+    with pytest.raises(ValueError, match="of the 3 passages of now; materialize lightpal/cand"):
+        lists.indices(np.arange(3))
 
 
 def test_passages_of_the_same_number_are_reported(monkeypatch):
-    monkeypatch.setattr(lists_module, "numbers_of", lambda ids: np.zeros(len(ids), np.int64))
+    monkeypatch.setattr(module, "numbers_of", lambda ids: np.zeros(len(ids), np.int64))
     with pytest.raises(ValueError, match="two of 3 passages have the same number; rename"):
         candidates(collection(), 2)
 
@@ -114,7 +115,76 @@ def test_numbers_are_those_of_earlier_files():
     assert number("") >= 0
 
 
-def test_lists_of_several_lengths_are_reported():
-    rows = pa.concat_tables([candidates(collection(), 2).slice(3, 2), candidates(collection(), 3)])
-    with pytest.raises(ValueError, match="passages have 2 to 3 candidates; materialize"):
-        matrix_of(rows["candidates"])
+# Context scores: each passage with its candidates, in the order of the candidates.
+
+
+def test_score_is_of_the_candidate_given_the_passage():
+    here, scorer = collection(), TableScorer(lambda context, text: len(context) - len(text) / 64)
+    found = candidates(here, 3)
+    rows = scored(found, here, scorer)
+    assert rows.schema.equals(TABLES["lightpal.context_scores"].schema)
+    text_of = dict(zip(here.document_ids, here.document_texts, strict=True))
+    text_of |= dict(zip(here.chunk_ids, here.chunk_texts, strict=True))
+    for row in pairs_of(found, rows):
+        passage, candidate = text_of[row["passage_id"]], text_of[row["candidate_id"]]
+        assert row["value"] == len(passage) - len(candidate) / 64
+
+
+def test_unavailable_score_is_null():
+    here = collection()
+    silent = TableScorer(lambda context, text: np.nan if "clouds" in text else -1.0)
+    found = candidates(here, 2)
+    rows = pairs_of(found, scored(found, here, silent))
+    assert {(row["candidate_id"], row["value"]) for row in rows if row["level"] == "document"} == {
+        ("apples", -1.0),
+        ("boats", -1.0),
+        ("clouds", None),
+    }
+
+
+@pytest.mark.parametrize("here", [EMPTY, collection().document(0), collection().document(2)])
+def test_few_or_no_passages(here):
+    found = candidates(here, 5)
+    rows = scored(found, here)
+    assert rows.num_rows == found.num_rows == len(here.chunk_ids) + len(here.document_ids)
+    assert len(pairs_of(found, rows)) == (2 if len(here.chunk_ids) == 2 else 0)
+
+
+# Scores of an earlier run.
+
+
+def test_chunks_with_the_same_candidates_are_not_scored_again():
+    here = Collection.from_tables(*topic_tables(2, 3, 4))
+    found, scorer = candidates(here, 5), TableScorer(lambda context, text: len(context + text))
+    lists = lists_of(found, here)
+    earlier = context_scores(lists, here, scorer)
+
+    def again(collection: Collection, rows: pa.Table) -> list[str]:
+        other = TableScorer(lambda context, text: len(context + text))
+        new = lists_of(candidates(collection, 5), collection)
+        expected = context_scores(new, collection, other)
+        other.contexts.clear()
+        assert context_scores(new, collection, other, rows).equals(expected)
+        return other.contexts
+
+    assert again(here, earlier) == list(here.document_texts)  # their ids are no hashes of texts
+    assert again(here, shuffled(earlier)) == list(here.document_texts)
+    assert len(again(here, earlier.slice(0, 0))) == len(here.document_ids) + len(here.chunk_ids)
+    documents, *rest = topic_tables(2, 3, 4)
+    without = Collection.from_tables(documents, *(t.slice(0, t.num_rows - 1) for t in rest))
+    due = again(without, earlier)
+    gone = number(here.chunk_ids[-1])
+    lost = [row["passage_id"] for row in found.to_pylist() if gone in row["candidates"]]
+    assert lost
+    texts = dict(zip(here.chunk_ids, here.chunk_texts, strict=True))
+    assert set(due) - set(without.document_texts) == {texts[i] for i in lost if i in texts}
+
+
+def test_pairs_without_a_score_are_scored_again():
+    here = collection()
+    lists = lists_of(candidates(here, 2), here)
+    silent = TableScorer(lambda context, text: np.nan if context == here.chunk_texts[1] else -1.0)
+    scorer = TableScorer(lambda context, text: -1.0)
+    rows = context_scores(lists, here, scorer, context_scores(lists, here, silent))
+    assert rows.equals(context_scores(lists, here, scorer))
+    assert here.chunk_texts[1] in scorer.contexts[: len(here.document_ids) + 1]

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from gsum_assets.lightpal.candidates import candidates
-from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.passage_edges import _strongest, passage_edges
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import EMPTY, candidate_table, ends_of, topic_tables
+from tests.lightpal.toys import (
+    EMPTY,
+    candidate_table,
+    candidates,
+    edges_among,
+    ends_of,
+    scored,
+    topic_tables,
+)
 from tests.retrieval.toys import collection, tables
 
 GRAPHS = ("context", "embedding", "walk")
@@ -32,16 +36,16 @@ SCORES = {"b2": -3.0, "a2": -2.0, "b1": -1.0}
 
 def edges(scores: Mapping[str, float | None] = SCORES, n_edges: int = 3) -> list[dict]:
     """Rows of `passage_edges` that leave chunk a1."""
-    candidates, scored = [], []
+    pairs, values = [], []
     for level, ids in (("document", COLLECTION.document_ids), ("node", IDS)):
         for own in ids:
             others = list(SIMILARITIES) if own == "a1" else [i for i in ids if i != own]
             for other in others:
                 row = {"level": level, "passage_id": own, "candidate_id": other}
-                candidates.append({**row, "value": SIMILARITIES.get(other, 0.0)})
-                scored.append({**row, "value": scores.get(other, 0.0)})
-    table = passage_edges(
-        candidate_table(candidates), candidate_table(scored, "context_scores"), COLLECTION, n_edges
+                pairs.append({**row, "value": SIMILARITIES.get(other, 0.0)})
+                values.append({**row, "value": scores.get(other, 0.0)})
+    table = edges_among(
+        candidate_table(pairs), candidate_table(values, "context_scores"), COLLECTION, n_edges
     )
     assert table.schema.equals(TABLES["lightpal.passage_edges"].schema)
     ids = [*IDS, *COLLECTION.document_ids]
@@ -86,12 +90,6 @@ def test_similarity_that_contradicts_the_scores_does_not_count():
     assert found[0][2] == pytest.approx(1.5, rel=1e-5)  # s² by the scores alone
 
 
-def test_equally_strong_edges_are_ordered_by_similarity():
-    rows = edges(dict.fromkeys(SCORES, -1.0))
-    assert [target for target, _, _ in targets(rows, "context")] == ["b2", "a2", "b1"]
-    assert [target for target, _, _ in targets(rows, "walk")] == ["b2", "a2", "b1"]
-
-
 def test_within_document_edges_lead_to_its_passages_only():
     rows = edges(n_edges=1)
     for graph in GRAPHS:
@@ -115,7 +113,7 @@ def test_pair_without_required_score_has_no_edge():
 def test_every_passage_has_its_best_edges_in_every_graph(n_edges):
     here = Collection.from_tables(*topic_tables(2, 3, 4))
     found = candidates(here, 10)
-    rows = passage_edges(found, context_scores(found, here, UnigramScorer()), here, n_edges)
+    rows = edges_among(found, scored(found, here), here, n_edges)
     counts: dict[tuple[str, str, str, str], list[int]] = {}
     for row in ends_of(rows, [*here.chunk_ids, *here.document_ids]):
         names = (row["graph"], row["level"], row["scope"], row["source_id"])
@@ -137,37 +135,24 @@ def test_row_order_does_not_matter():
     turned = Collection.from_tables(*(shuffled(table) for table in in_order))
     here = Collection.from_tables(*in_order)
     found = candidates(here, 3)
-    scores = context_scores(found, here, UnigramScorer())
-    assert passage_edges(found, scores, turned, 2).equals(passage_edges(found, scores, here, 2))
+    scores = scored(found, here)
+    assert edges_among(found, scores, turned, 2).equals(edges_among(found, scores, here, 2))
 
 
 def test_scores_of_other_candidates_are_reported():
     here = collection()
-    scores = context_scores(candidates(here, 2), here, UnigramScorer())
+    scores = scored(candidates(here, 2), here)
     with pytest.raises(ValueError, match="materialize lightpal/"):
-        passage_edges(candidates(here, 3), scores, here, 2)
+        edges_among(candidates(here, 3), scores, here, 2)
     moved = np.roll(np.eye(5, 3, dtype=np.float32), 1, axis=0)
     other = Collection(
         here.document_ids, here.document_texts, here.chunk_ids, here.chunk_texts, here.starts, moved
     )
     with pytest.raises(ValueError, match="materialize lightpal/"):
-        passage_edges(candidates(other, 2), scores, here, 2)
+        edges_among(candidates(other, 2), scores, here, 2)
 
 
 def test_empty_corpus_has_no_edges():
     found = candidates(EMPTY, 3)
-    rows = passage_edges(found, context_scores(found, EMPTY, UnigramScorer()), EMPTY, 2)
+    rows = edges_among(found, scored(found, EMPTY), EMPTY, 2)
     assert rows.equals(TABLES["lightpal.passage_edges"].empty())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_strongest_are_those_of_a_stable_sort(seed):
-    random = np.random.default_rng(seed)
-    strength = random.integers(0, 6, (200, 12)).astype(float)  # many ties
-    strength[random.random(strength.shape) < 0.4] = -np.inf
-    for n in (1, 3, 11, 12, 20):
-        expected = np.argsort(-strength, axis=1, kind="stable")[:, :n]
-        found = _strongest(strength, n)
-        is_finite = np.isfinite(np.take_along_axis(strength, expected, 1))
-        assert (found[:, : expected.shape[1]] == expected)[is_finite].all()
-        assert np.isfinite(np.take_along_axis(strength, found, 1)[:, :n]).sum() == is_finite.sum()

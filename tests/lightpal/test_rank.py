@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.lightpal.communities import communities
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
-from gsum_assets.lightpal.rank import Tables, rank
-from gsum_assets.lightpal.settings import LightpalSettings
-from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.lightpal.passage_walk import communities, walk_trust
+from gsum_assets.lightpal.rank import PassageSearch, Tables
+from gsum_assets.lightpal.settings import RetrievalSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.methods import RETRIEVERS
@@ -28,7 +27,7 @@ from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import TableScorer, edges_of, topic_tables
 
 N_TOPICS, N_DOCUMENTS, N_CHUNKS = 8, 4, 5
-SETTINGS = LightpalSettings()
+SETTINGS = RetrievalSettings()
 
 
 class Corpus(NamedTuple):
@@ -47,9 +46,9 @@ def corpus(turned: bool = False) -> Corpus:
     straight = Collection.from_tables(*whole)
     edges = edges_of(straight)
     graphs = PassageGraphs.of(edges, "walk", both_ways=True)
-    judged = walk_trust(straight, graphs, "en", SETTINGS.walk)
+    judged = walk_trust(straight, graphs, "en", 300)
     ids = straight.document_ids
-    grouped = communities(graphs.whole("document", ids), ids, SETTINGS.communities)
+    grouped = communities(graphs.whole("document", ids), ids)
     collection = Collection.from_tables(*(changed(table) for table in whole))
     assert collection.embeddings is not None
     owners = [int(i[1:3]) for i in collection.chunk_ids]
@@ -65,13 +64,14 @@ def corpus(turned: bool = False) -> Corpus:
 def ranked(
     method: str,
     changed_corpus: Corpus | None = None,
-    settings: LightpalSettings = SETTINGS,
+    settings: RetrievalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
     k: int = DEFAULT_K,
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
     here = changed_corpus or corpus()
-    rows = rank(method, here.collection, here.questions, here.tables, "en", settings, scorer, k)
+    search = PassageSearch(method, here.collection, here.tables, "en", settings, scorer, k)
+    rows = search.rank(here.questions)
     assert rows.schema.equals(TABLES["rankings"].schema)
     return rows.drop_columns("latency_s")
 
@@ -141,7 +141,7 @@ def test_question_does_not_depend_on_others(method):
 )
 def test_six_of_ten_come_from_the_initial_retriever(method, settings, initial):
     here = corpus()
-    rows = ranked(method, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
+    rows = ranked(method, settings=RetrievalSettings.model_validate(settings), k=10)
     baseline = rank_questions(
         lambda scope: RETRIEVERS[initial](scope, Words("en")), here.questions, here.collection
     )

@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.graphs.nearest import nearest
 from gsum_assets.graphs.pagerank import WalkGraph
-from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.candidates import (
+    candidate_rows,
+    hashes_of,
+    lists_of,
+    numbers_of,
+    scores_of_lists,
+)
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.lists import hashes_of, numbers_of
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
-from gsum_resources.protocols.models import OnRow
+from gsum_resources.protocols.models import OnRow, PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import embedding_table
 
@@ -64,11 +70,33 @@ def documents_of(chunks: pa.Table) -> pa.Table:
     )
 
 
+def candidates(collection: Collection, n: int) -> pa.Table:
+    """Rows of `lightpal.candidates`."""
+    if not collection.chunk_ids:
+        return TABLES["lightpal.candidates"].empty()
+    assert collection.embeddings is not None
+    return candidate_rows(collection, *nearest(collection.embeddings, collection.starts, n))
+
+
+def scored(
+    candidates: pa.Table, collection: Collection, scorer: PassageScorer | None = None
+) -> pa.Table:
+    """Rows of `lightpal.context_scores`."""
+    return context_scores(lists_of(candidates, collection), collection, scorer or UnigramScorer())
+
+
+def edges_among(
+    candidates: pa.Table, scores: pa.Table, collection: Collection, n_edges: int
+) -> pa.Table:
+    """Rows of `lightpal.passage_edges`."""
+    lists = lists_of(candidates, collection, with_similarities=True)
+    return passage_edges(lists, scores_of_lists(scores, lists), collection, n_edges)
+
+
 def edges_of(collection: Collection, n_candidates: int = 30, n_edges: int = 5) -> pa.Table:
     """Rows of `lightpal.passage_edges` by the steps of the pipeline."""
     found = candidates(collection, n_candidates)
-    scores = context_scores(found, collection, UnigramScorer())
-    return passage_edges(found, scores, collection, n_edges)
+    return edges_among(found, scored(found, collection), collection, n_edges)
 
 
 def number(passage_id: str) -> int:

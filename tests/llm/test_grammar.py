@@ -10,7 +10,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.judges.verdicts import CRITERIA, Rating, pairwise_verdict
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
-from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_assets.jerr.prompts import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.grammar import (
     GrammarError,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_assets.jerr.prompts import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entity, Relationship

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
-from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp
+from gsum_assets.jerr.prompts import Extraction, Keywords, LookUp
 from gsum_resources.llm.reasoning import closes_reasoning, opens_reasoning, without_reasoning
 from gsum_resources.llm.replies import (
     StructureError,

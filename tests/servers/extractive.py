@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from gsum_assets.gor.prompts import QUESTION
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
-from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_assets.jerr.prompts import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request, Task
 from gsum_resources.protocols.results import KeyPoints, ReasonedScore, Score, TopicScore

@@ -6,15 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gae.graph import graph_edges
-from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_resources.store import arrow, parquet_rows
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
-from tests.lightpal.toys import edges_of, topic_tables
+from tests.lightpal.toys import candidates, edges_of, topic_tables
 
 MOST = 500
 NEW = Provenance("", "1")
@@ -76,13 +74,6 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
         ]
         assert read[0].equals(read[1])
         assert read[1].schema.equals(table.schema)
-
-
-def test_edges_of_clusterings_are_unchanged(monkeypatch: pytest.MonkeyPatch):
-    here = Collection.from_tables(*topic_tables(2, 3, 4))
-    expected = graph_edges(here, {}, "en", 5)
-    monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", 50)
-    assert graph_edges(here, {}, "en", 5).equals(expected)
 
 
 def test_large_texts_of_chunks_are_ordered_and_cited(monkeypatch: pytest.MonkeyPatch):
