@@ -30,7 +30,6 @@ from gsum_assets.pipeline.result import SHOWN
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.every_table import ids_unique, schema
 from gsum_resources.store.parquet_store import FOOTER_KEY, Partition
-from tests.checks.good_rows import GRAPHRAG, JERR
 from tests.lightpal.toys import candidate_table
 
 # Every table.
@@ -263,12 +262,12 @@ def test_invented_names_are_reported(verbatim: list[bool], model: str, n_wrong: 
 
 @pytest.mark.parametrize(("summary", "n_wrong"), [("In short.", 0), ("", 1)])
 def test_community_without_report_is_found(summary: str, n_wrong: int) -> None:
-    tables = GRAPHRAG.tables(GRAPHRAG.rows)
-    reports = [("c0", "In short."), ("c1", summary), ("c2", "In short."), ("c3", "In short.")]
-    written = GRAPHRAG.tables({**GRAPHRAG.rows, "graphrag.community_reports": reports})
-    finding = every_community_reported(
-        tables["graphrag.communities"], written["graphrag.community_reports"], "tales"
+    communities = pa.table(
+        {"community_id": ["c0", "c1"], "level": [0, 1], "number": [0, 1], "title": ["Lin", "sea"]}
+        | {"size": [3, 1], "is_reported": [True, True]}
     )
+    reports = pa.table({"community_id": ["c0", "c1"], "summary": ["In short.", summary]})
+    finding = every_community_reported(communities, reports, "tales")
     assert finding.n_wrong == n_wrong
     assert [offender["community_id"] for offender in finding.offenders] == ["c1"] * n_wrong
     assert not finding.problem or "`gsum run tales` requests the missing" in finding.problem
@@ -291,13 +290,6 @@ def test_lost_synopses_and_elements_are_counted(synopses, n_without, n_bare) -> 
     assert (lost.n_wrong, bare.n_wrong) == (n_without, n_bare)
     for finding in (lost, bare):
         assert not finding.problem or "`gsum run tales` requests them again" in finding.problem
-
-
-def test_good_rows_of_jerr_lack_nothing() -> None:
-    tables = JERR.tables(JERR.rows)
-    chunks, synopses = tables["jerr.line_chunks"], tables["jerr.synopses"]
-    assert not every_chunk_has_one(chunks, synopses, "tales").problem
-    assert not every_synopsis_has_some(synopses, tables["jerr.elements"], "tales").problem
 
 
 # Candidates.
