@@ -24,17 +24,15 @@ import pyarrow.parquet as pq
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.results import parser_of, publish
 from benchmarks.store import peak_bytes
-from gsum_assets.gor.encoders import new_encoder
-from gsum_assets.gor.graphs import Batch, RecordGraph, side_by_side, training_graphs
+from gsum_assets.gor.encoders import Batch, batch_of, new_encoder
+from gsum_assets.gor.graphs import RecordGraph, training_graphs
 from gsum_assets.gor.losses import losses
-from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
+from gsum_assets.gor.methods import EncoderForm, LossForm, Training
 from gsum_resources.embedding.processor import torch_threads
 
 GRAPHS, CHUNKS, QUERIES, DIMENSION, K = 40, 76, 30, 384, 6
 ROUNDS = 3
-SETTINGS = TrainingSettings(
-    encoder=EncoderSettings(direction="both"), loss=LossSettings(pairs="sum")
-)
+SETTINGS = Training(encoder=EncoderForm(direction="both"), loss=LossForm(pairs="sum"))
 
 
 def generated(n_graphs: int = GRAPHS) -> list[RecordGraph]:
@@ -125,9 +123,9 @@ def epoch(graphs: Sequence[RecordGraph], side: str) -> tuple[float, np.ndarray]:
     torch.manual_seed(0)  # the same dropout for every side
     for first in range(0, len(graphs), SETTINGS.batch_graphs):
         drawn = graphs[first : first + SETTINGS.batch_graphs]
-        batch = side_by_side(drawn, SETTINGS.encoder.direction)
+        batch = batch_of(drawn, SETTINGS.encoder)
         if encodes:
-            nodes = encoder(batch.graph, batch.features)
+            nodes = encoder(batch)
         else:
             nodes = batch.features.clone().requires_grad_()
             weights = [nodes]

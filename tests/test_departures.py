@@ -4,10 +4,6 @@ import re
 import tomllib
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
-from gsum_assets.gor import methods as gor_methods
-from gsum_assets.gor import settings as gor_settings
 from gsum_assets.registry.families import METHODS
 from gsum_resources.settings.schema import Settings
 from tests.test_docs import ROOT, TEXT, reference
@@ -50,11 +46,6 @@ def default(table: str, key: str) -> Any:
     return field.get_default(call_default_factory=True)
 
 
-def changed(table: str, ours: BaseModel, theirs: BaseModel) -> set[tuple[str, str]]:
-    before, after = ours.model_dump(), theirs.model_dump()
-    return {(table, key) for key in before if before[key] != after[key]}
-
-
 def test_every_row_names_methods_that_exist_and_says_what_is_known_of_its_effect() -> None:
     rows = departures()
     for row in rows:
@@ -80,11 +71,6 @@ def test_whatever_departs_from_a_paper_by_a_setting_is_listed() -> None:
         for key, field in model.model_fields.items()
         if OF_A_PAPER.search(field.description or "")
     }
-    ours = gor_settings.TrainingSettings()
-    for method in ("gor-published", "gor-paper"):
-        theirs = gor_methods.training_settings(method, ours)
-        for part in ("encoder", "loss"):
-            said |= changed(f"gor.training.{part}", getattr(ours, part), getattr(theirs, part))
     said |= {("gae.training", "layers"), ("gae.rerank", "same_document")}
     assert said - named().keys() == set()
 

@@ -1,20 +1,19 @@
 """Graph of Records (Zhang et al., 2025): answers of a language model as nodes of a learned graph.
 
-Step by step, with the paper's section:
+In the order of the steps, with the paper's section:
 
 - `simulate.py`: simulated questions about single passages, 30 per document (2.2, 3.1).
 - `respond.py`: responses to them, each from six retrieved nodes, earlier responses included
   (equation 3).
-- `record_graph.py`: nodes (passages and responses) and edges from retrieved nodes to responses
-  (2.2).
+- `graphs.py`: nodes (passages and responses) and edges from retrieved nodes to responses (2.2).
 - `node_rankings.py`: nodes ranked by BERTScore with a question's source passage (2.3, equation 4).
-- `graphs.py`: tables to `dgl` graphs and batches; `encoders.py`: graph networks of `dgl.nn` (2.1,
-  A.4, A.7).
-- `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
-- `rank.py`: questions ranked against node embeddings; the best six nodes are read (2.4).
-- `methods.py`: ablations and encoders (3.4, 3.5, A.7), each a separate method on the leaderboard.
 - `learn.py`: what a network learns from; `gor-evidence` has several positives for a question.
-- `node2vec.py`: a baseline over the same responses (3.1).
+- `encoders.py`: graph networks of `dgl.nn` (2.1, A.4, A.7), the only module that uses `dgl`.
+- `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`: the training.
+- `checks.py`: whether training worked.
+- `rank.py`: questions ranked against node embeddings (2.4), and the baseline Node2Vec (3.1).
+- `methods.py`: ablations and encoders (3.4, 3.5, A.7), each a separate method on the leaderboard.
+- `family.py`: the steps.
 
 Differences from the paper: by default a node embedding is its text's embedding plus a learned gate
 times the network's output, scaled to unit length; messages go only from responses to the nodes that

@@ -1,15 +1,16 @@
-"""The graph networks (paper, 2.1, A.4, A.7) as torch modules over `dgl` graphs.
+"""The graph networks (paper, 2.1, A.4, A.7) as torch modules; all use of `dgl` is in this file.
 
-Every graph has a self-loop at each node, so that isolated nodes keep their features (A.4). Modules
-run on the device of their weights and graph. Importing torch and dgl takes seconds, so import this
-module inside functions only.
+Every graph has a self-loop at each node, so that isolated nodes keep their features (A.4).
+Importing torch and dgl takes seconds, so import this module inside functions only.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+import dgl
 import numpy as np
 import torch
 from dgl import DGLGraph
@@ -17,48 +18,118 @@ from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGECo
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear, normalize
 
-from gsum_assets.gor.graphs import FOLLOWS, RECORD
-from gsum_assets.gor.settings import EncoderSettings
-from gsum_resources.embedding.processor import mkl_has_avx512
-from gsum_resources.store.checkpoints import CheckpointError
+from gsum_assets.gor.graphs import RecordGraph
+from gsum_assets.gor.methods import EncoderForm
+from gsum_resources.embedding.processor import mkl_has_avx512, torch_threads
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
+
+RECORD, FOLLOWS = "record", "follows"
+"""Types of edges: of a response and what it used, and of passages that follow one another."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Several graphs joined into one, with all their questions.
+
+    Attributes
+    ----------
+    graph : the joined graph, which also has `features`.
+    queries : embeddings of the questions, `(n_queries, dim)`.
+    ranked : the nodes of each question's graph, best first, question after question, as flat
+        indices into the matrix `(n_queries, n_nodes)`.
+    ranked_shapes : numbers of questions and nodes of each graph, by which `ranked` is split.
+    positives : nodes to be found for each question, bool `(n_queries, n_nodes)`; None: the first of
+        each ranking.
+    is_ranked : nodes of a kind that has a positive, bool `(n_nodes,)`.
+    """
+
+    graph: DGLGraph
+    queries: Tensor
+    ranked: Tensor
+    ranked_shapes: tuple[tuple[int, int], ...]
+    positives: Tensor | None
+    is_ranked: Tensor
+
+    @property
+    def features(self) -> Tensor:
+        """Embeddings of the nodes' texts, `(n_nodes, dim)`."""
+        return cast("Tensor", self.graph.ndata["feat"])
+
+
+def batch_of(graphs: Sequence[RecordGraph], form: EncoderForm) -> Batch:
+    """Join several graphs, at least one, for a network; all or none of them have positives."""
+    first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
+    n_nodes, row, flat = int(first[-1]), 0, []
+    for graph, start in zip(graphs, first, strict=False):
+        rows = row + np.arange(graph.n_queries)
+        flat.append((rows[:, None] * n_nodes + start + graph.rankings).ravel())
+        row += graph.n_queries
+    positives = [torch.from_numpy(g.positives) for g in graphs if g.positives is not None]
+    return Batch(
+        graph=dgl.batch([message_graph(graph, form) for graph in graphs]),
+        queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
+        ranked=torch.from_numpy(np.concatenate(flat)),
+        ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
+        positives=torch.block_diag(*positives) if positives else None,
+        is_ranked=torch.from_numpy(np.concatenate([graph.is_ranked for graph in graphs])),
+    )
+
+
+def message_graph(record: RecordGraph, form: EncoderForm) -> DGLGraph:
+    """Return the edges along which messages go, with the node features as `feat`.
+
+    Where neighbours exchange messages, these edges go both ways and are of the type FOLLOWS; the
+    others are then of the type RECORD.
+    """
+    graph = dgl.graph(tuple(torch.from_numpy(record.edges)), num_nodes=record.n_nodes)
+    if form.direction == "to_retrieved":
+        graph = dgl.reverse(graph)
+    elif form.direction == "both":
+        graph = dgl.to_bidirected(graph)
+    graph = dgl.add_self_loop(graph)
+    if form.neighbours:
+        before = torch.arange(max(0, int((record.kinds == "chunk").sum()) - 1))
+        loops = torch.arange(record.n_nodes)
+        ends = torch.cat([before, before + 1, loops]), torch.cat([before + 1, before, loops])
+        edges = {("node", RECORD, "node"): graph.edges(), ("node", FOLLOWS, "node"): ends}
+        graph = dgl.convert.heterograph(edges, {"node": record.n_nodes})
+    graph.ndata["feat"] = torch.tensor(record.features)
+    return graph
 
 
 class Encoder(nn.Module):
-    """A graph network as configured by its settings.
-
-    The residual form is the node's features plus a learned gate times the network's output.
+    """A graph network of a form.
 
     Parameters
     ----------
     dimension : length of input and output node embeddings.
     """
 
-    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+    def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
-        self.settings = settings
+        self.form = form
         self.dimension = dimension
         self.network: nn.Module | None = None
-        if settings.name == "sgc":
-            self.network = Hops(settings, dimension)
-        elif settings.name != "none":
-            self.network = Layers(settings, dimension)
-        is_residual = settings.residual and self.network is not None
-        self.gate = nn.Parameter(torch.tensor(settings.gate)) if is_residual else None
+        if form.name == "sgc":
+            self.network = Hops(form, dimension)
+        elif form.name != "none":
+            self.network = Layers(form, dimension)
+        is_residual = form.residual and self.network is not None
+        self.gate = nn.Parameter(torch.tensor(form.gate)) if is_residual else None
 
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
-        """Return node embeddings, `(n_nodes, dim)`, for features `nodes` of the same shape."""
+    def forward(self, batch: Batch) -> Tensor:
+        """Return node embeddings, `(n_nodes, dim)`."""
+        nodes = batch.features
         if self.network is None:
             return nodes
-        state = self.network(graph, nodes)
+        state = self.network(batch.graph, nodes)
         if self.gate is not None:
             state = nodes + self.gate * state
-        return normalize(state) if self.settings.unit_length else state
+        return normalize(state) if self.form.unit_length else state
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return weights and running statistics by name, to be stored in a checkpoint."""
-        return {
-            name: array.detach().cpu().numpy().copy() for name, array in self.state_dict().items()
-        }
+        return {name: array.detach().numpy().copy() for name, array in self.state_dict().items()}
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Encoder":
         """Load the weights and statistics of a checkpoint, and return self.
@@ -68,15 +139,13 @@ class Encoder(nn.Module):
         CheckpointError
             If an array is missing or of another shape.
         """
-        state = self.state_dict()
-        for name, array in state.items():
-            if name not in arrays or arrays[name].shape != tuple(array.shape):
-                actual = f"of shape {arrays[name].shape}" if name in arrays else "missing"
-                raise CheckpointError(
-                    f"checkpoint: '{name}' of encoder '{self.settings.name}' is {actual}, "
-                    f"expected {tuple(array.shape)}; materialize gor/model again"
-                )
-        self.load_state_dict({name: torch.from_numpy(arrays[name].copy()) for name in state})
+        try:
+            self.load_state_dict({n: torch.from_numpy(array.copy()) for n, array in arrays.items()})
+        except RuntimeError as error:  # a line for each array
+            raise CheckpointError(
+                f"checkpoint: its arrays do not fit encoder '{self.form.name}' "
+                f"({str(error).splitlines()[-1].strip()}); materialize gor/model again"
+            ) from error
         return self
 
 
@@ -86,17 +155,17 @@ class Layers(nn.Module):
     The heads of GAT are concatenated between layers, and averaged in each layer's output.
     """
 
-    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+    def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
         self.dimension = dimension
-        width = dimension * (settings.heads if settings.name == "gat" else 1)
-        inputs = [dimension, *[width] * (settings.layers - 1)]
+        width = dimension * (form.heads if form.name == "gat" else 1)
+        inputs = [dimension, *[width] * (form.layers - 1)]
         self.convs = nn.ModuleList(
-            by_edge_type(settings, partial(convolution, settings, n, dimension)) for n in inputs
+            by_edge_type(form, partial(convolution, form, n, dimension)) for n in inputs
         )
         self.norms = nn.ModuleList(NodeNorm(width) for _ in inputs)
         self.activations = nn.ModuleList(nn.PReLU(width) for _ in inputs)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = nn.Dropout(form.dropout)
         self.jump = JumpingKnowledge("max")
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
@@ -112,10 +181,10 @@ class Layers(nn.Module):
 class Hops(nn.Module):
     """SGC (Wu et al., 2019): propagation steps without nonlinearity, then one linear layer."""
 
-    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+    def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(settings.dropout)
-        self.conv = by_edge_type(settings, partial(SGConv, dimension, dimension, k=settings.layers))
+        self.dropout = nn.Dropout(form.dropout)
+        self.conv = by_edge_type(form, partial(SGConv, dimension, dimension, k=form.layers))
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
@@ -132,18 +201,50 @@ class NodeNorm(nn.BatchNorm1d):
         return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias)
 
 
+class ByEdgeType(nn.ModuleDict):
+    """A layer with weights of its own for each type of edges; their outputs are summed."""
+
+    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+        """Return `(n_nodes, ...)` of `(n_nodes, n_inputs)`."""
+        return torch.stack([layer(graph[name], nodes) for name, layer in self.items()]).sum(0)
+
+
+def by_edge_type(form: EncoderForm, layer: Callable[[], nn.Module]) -> nn.Module:
+    """Return a layer, or one for each type of edges if neighbours have edges too."""
+    if not form.neighbours:
+        return layer()
+    return ByEdgeType({name: layer() for name in (RECORD, FOLLOWS)})
+
+
+def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
+    """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
+    if form.name == "gat":
+        dropout = form.dropout if form.attention_dropout is None else form.attention_dropout
+        attention = GATConv(n_inputs, dimension, form.heads, attn_drop=dropout)
+        projection = Projection(n_inputs, form.heads * dimension, bias=False, device="meta")
+        projection.weight = attention.fc.weight  # on "meta" no weight is allocated or drawn
+        attention.fc = projection
+        return attention
+    if form.name == "gcn":
+        return GraphConv(n_inputs, dimension)
+    if form.name == "gin":
+        perceptron = nn.Sequential(
+            nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
+        )
+        # epsilon starts at -1 because the self-loop already adds the node itself
+        return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
+    return SAGEConv(n_inputs, dimension, "mean")
+
+
 class Projection(nn.Linear):
     """A linear layer without bias that uses oneDNN where MKL does not use the CPU's AVX-512.
 
-    This is the case on AMD processors. For 337 nodes with 1,536 inputs and outputs, forward and
-    backward on one thread take 47 ms with MKL and 28 ms with oneDNN; the difference is a fifth of a
-    training step of GAT.
+    This is the case on AMD processors, where it saves a fifth of a training step of GAT.
     """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `(n_nodes, n_outputs)` of `(n_nodes, n_inputs)`."""
-        is_plain = input.device.type == "cpu" and input.dtype == torch.float32
-        if is_plain and onednn_is_wider():
+        if input.dtype == torch.float32 and onednn_is_wider():
             return _Projected.apply(input, self.weight)
         return super().forward(input)
 
@@ -171,51 +272,50 @@ def onednn_is_wider() -> bool:
     return has_avx512 and torch.backends.mkldnn.is_available() and not mkl_has_avx512()
 
 
-class ByEdgeType(nn.ModuleDict):
-    """A layer with weights of its own for each type of edges; their outputs are summed."""
-
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
-        """Return `(n_nodes, ...)` of `(n_nodes, n_inputs)`."""
-        return torch.stack([layer(graph[name], nodes) for name, layer in self.items()]).sum(0)
-
-
-def by_edge_type(settings: EncoderSettings, layer: Callable[[], nn.Module]) -> nn.Module:
-    """Return a layer, or one for each type of edges if neighbours have edges too."""
-    if not settings.neighbours:
-        return layer()
-    return ByEdgeType({name: layer() for name in (RECORD, FOLLOWS)})
-
-
-def convolution(settings: EncoderSettings, n_inputs: int, dimension: int) -> nn.Module:
-    """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
-    if settings.name == "gat":
-        dropout = settings.attention_dropout
-        dropout = settings.dropout if dropout is None else dropout
-        attention = GATConv(n_inputs, dimension, settings.heads, attn_drop=dropout)
-        projection = Projection(n_inputs, settings.heads * dimension, bias=False, device="meta")
-        projection.weight = attention.fc.weight  # on "meta" no weight is allocated or drawn
-        attention.fc = projection
-        return attention
-    if settings.name == "gcn":
-        return GraphConv(n_inputs, dimension)
-    if settings.name == "gin":
-        perceptron = nn.Sequential(
-            nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
-        )
-        # epsilon starts at -1 because the self-loop already adds the node itself
-        return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
-    return SAGEConv(n_inputs, dimension, "mean")
-
-
-def new_encoder(settings: EncoderSettings, dimension: int, seed: int = 0) -> Encoder:
+def new_encoder(form: EncoderForm, dimension: int, seed: int = 0) -> Encoder:
     """Return a network with initial weights drawn with `seed`, in evaluation mode."""
     with seeded(seed):
-        return Encoder(settings, dimension).eval()
+        return Encoder(form, dimension).eval()
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch's random generators within the context, and restore their state afterwards."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    """Seed torch's random generator within the context, and restore its state afterwards."""
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
+
+
+def load_encoder(content: bytes, embedding_model: str, dimension: int) -> Encoder:
+    """Return the network of a checkpoint, if it was trained on embeddings of this model and length.
+
+    Raises
+    ------
+    CheckpointError
+        If it was trained on other embeddings or has a form that no longer exists, or its weights
+        do not fit its form.
+    """
+    checkpoint = Checkpoint.from_bytes(content)
+    checkpoint.require(embedding_model, dimension)
+    try:
+        form = EncoderForm(**checkpoint.settings["encoder"])
+    except TypeError as error:
+        raise CheckpointError(
+            f"checkpoint: its settings are of another version of gsum ({error}); materialize "
+            "gor/model again"
+        ) from error
+    return new_encoder(form, dimension).load_arrays(checkpoint.weights)
+
+
+def embed_nodes(encoder: Encoder, graphs: Sequence[RecordGraph]) -> list[np.ndarray]:
+    """Return the node embeddings of each graph for retrieval, float32 `(n_nodes, dim)`.
+
+    Graphs are encoded one by one, so that embeddings do not depend on other graphs.
+    """
+    vectors = []
+    encoder.eval()
+    with torch_threads(1), torch.inference_mode():
+        for record in graphs:
+            nodes = encoder(batch_of([record], encoder.form))
+            vectors.append((normalize(nodes) if encoder.form.cosine else nodes).numpy())
+    return vectors

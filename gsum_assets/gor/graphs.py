@@ -1,27 +1,77 @@
-"""Record graphs of documents: from tables to `dgl` graphs and to batches of them."""
+"""Record graphs: the tables of their nodes and edges (section 2.2), and the graph of a document.
 
-from collections import defaultdict
+A response uses passages and responses of earlier rounds, so the graph is acyclic. Unused nodes
+remain, with degree 0.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gor.settings import Direction
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.vectors import stacked, vectors_of
+from gsum_resources.protocols.models import Embedder
 from gsum_resources.store.arrow import pc
 
-if TYPE_CHECKING:
-    import torch
-    from dgl import DGLGraph
-    from torch import Tensor
-
 NO_SOURCE = -1
-RECORD, FOLLOWS = "record", "follows"
-"""Types of edges: of a response and what it used, and of passages that follow one another."""
 
-_NODES = "gor.record_nodes"
+
+def record_graph(
+    chunks: pa.Table, chunk_embeddings: pa.Table, responses: pa.Table, embedder: Embedder
+) -> tuple[pa.Table, pa.Table]:
+    """Return the nodes and edges of every document's graph.
+
+    Parameters
+    ----------
+    chunks, chunk_embeddings : rows of these tables for one corpus, in any order.
+    responses : rows of `gor.historical_responses` of the same documents, in any order.
+    embedder : the embedder of `chunk_embeddings`; a memoized one already has the vectors of the
+        responses.
+
+    Returns
+    -------
+    nodes : rows of `gor.record_nodes`, by document, passages by position before responses by
+        round.
+    edges : rows of `gor.record_edges`, by document, round of the response and rank.
+    """
+    chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+    responses = responses.sort_by([("document_id", "ascending"), ("round", "ascending")])
+    columns = (responses[name].to_pylist() for name in ("document_id", "response_id", "node_ids"))
+    edges = [
+        {"source_id": source, "target_id": response_id, "document_id": document_id, "rank": rank}
+        for document_id, response_id, node_ids in zip(*columns, strict=True)
+        for rank, source in enumerate(node_ids, start=1)
+    ]
+    degree = Counter(edge[end] for edge in edges for end in ("source_id", "target_id"))
+    ids = chunks["chunk_id"].to_pylist() + responses["response_id"].to_pylist()
+    vectors = [np.empty((0, embedder.dimension), np.float32)]
+    if chunks.num_rows:
+        vectors.append(vectors_of(chunk_embeddings, ids[: chunks.num_rows]))
+    if responses.num_rows:
+        vectors.append(embedder.embed(responses["text"].to_pylist()))
+    kinds = ["chunk"] * chunks.num_rows + ["response"] * responses.num_rows
+    nodes = pa.table(
+        {
+            "node_id": pa.array(ids, pa.string()),
+            "document_id": _joined(chunks["document_id"], responses["document_id"]),
+            "kind": pa.array(kinds, pa.string()),
+            "position": _joined(chunks["position"], responses["round"]),
+            "degree": pa.array([degree[node_id] for node_id in ids], pa.int32()),
+            "text": _joined(chunks["text"], responses["text"]),
+            "embedding": vector_column(np.concatenate(vectors)),
+        }
+    )
+    order = [("document_id", "ascending"), ("kind", "ascending"), ("position", "ascending")]
+    return nodes.sort_by(order), pa.Table.from_pylist(edges, TABLES["gor.record_edges"].schema)
+
+
+def _joined(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([*left.chunks, *right.chunks], left.type)
 
 
 @dataclass(frozen=True)
@@ -73,93 +123,6 @@ class RecordGraph:
             return np.ones(self.n_nodes, bool)
         return np.isin(self.kinds, self.kinds[self.positives.any(0)])
 
-    def as_dgl(self, direction: Direction, neighbours: bool = False) -> "DGLGraph":
-        """Return the graph with `features` as `feat`, and a self-loop at each node (A.4).
-
-        Parameters
-        ----------
-        direction : direction of messages along an edge.
-        neighbours : whether passages that follow one another have edges, both ways and of the type
-            FOLLOWS; the other edges are then of the type RECORD.
-        """
-        import dgl
-        import torch
-
-        graph = dgl.graph(tuple(torch.from_numpy(self.edges)), num_nodes=self.n_nodes)
-        if direction == "to_retrieved":
-            graph = dgl.reverse(graph)
-        elif direction == "both":
-            graph = dgl.to_bidirected(graph)
-        graph = dgl.add_self_loop(graph)
-        if neighbours:
-            before = torch.arange(max(0, int((self.kinds == "chunk").sum()) - 1))
-            loops = torch.arange(self.n_nodes)
-            ends = torch.cat([before, before + 1, loops]), torch.cat([before + 1, before, loops])
-            edges = {("node", RECORD, "node"): graph.edges(), ("node", FOLLOWS, "node"): ends}
-            graph = dgl.convert.heterograph(edges, {"node": self.n_nodes})
-        graph.ndata["feat"] = torch.tensor(self.features)
-        return graph
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Several graphs joined into one, with all their questions.
-
-    Attributes
-    ----------
-    graph : a `dgl.batch` of record graphs.
-    queries : embeddings of the questions, `(n_queries, dim)`.
-    ranked : the nodes of each question's graph, best first, question after question, as flat
-        indices into the matrix `(n_queries, n_nodes)`.
-    ranked_shapes : numbers of questions and nodes of each graph, by which `ranked` is split.
-    positives : nodes to be found for each question, bool `(n_queries, n_nodes)`; None: the first of
-        each ranking.
-    is_ranked : nodes of a kind that has a positive, bool `(n_nodes,)`.
-    """
-
-    graph: "DGLGraph"
-    queries: "Tensor"
-    ranked: "Tensor" = field(repr=False)
-    ranked_shapes: tuple[tuple[int, int], ...]
-    positives: "Tensor | None"
-    is_ranked: "Tensor"
-
-    @property
-    def features(self) -> "Tensor":
-        """Embeddings of the nodes' texts, `(n_nodes, dim)`."""
-        return cast("Tensor", self.graph.ndata["feat"])
-
-    def to(self, device: "torch.device | str") -> "Batch":
-        """Return the batch moved to a device."""
-        graph, queries = self.graph.to(device), self.queries.to(device)
-        positives = None if self.positives is None else self.positives.to(device)
-        ranked, is_ranked = self.ranked.to(device), self.is_ranked.to(device)
-        return Batch(graph, queries, ranked, self.ranked_shapes, positives, is_ranked)
-
-
-def side_by_side(
-    graphs: Sequence[RecordGraph], direction: Direction, neighbours: bool = False
-) -> Batch:
-    """Join several graphs, at least one, into one batch; all or none of them have positives."""
-    import dgl
-    import torch
-
-    first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
-    n_nodes, row, flat = int(first[-1]), 0, []
-    for graph, at in zip(graphs, first, strict=False):
-        rows = row + np.arange(graph.n_queries)
-        flat.append((rows[:, None] * n_nodes + at + graph.rankings).ravel())
-        row += graph.n_queries
-    positives = [torch.from_numpy(g.positives) for g in graphs if g.positives is not None]
-    return Batch(
-        graph=dgl.batch([graph.as_dgl(direction, neighbours) for graph in graphs]),
-        queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
-        ranked=torch.from_numpy(np.concatenate(flat)),
-        ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
-        positives=torch.block_diag(*positives) if positives else None,
-        is_ranked=torch.from_numpy(np.concatenate([graph.is_ranked for graph in graphs])),
-    )
-
 
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
     """Return the graphs of all documents without questions, ordered by document id.
@@ -179,9 +142,9 @@ def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[Record
     edges = _by_document(record_edges, ("source_id", "target_id"))
     graphs = []
     for document_id, nodes in documents.items():
-        ids, features = nodes["node_id"].combine_chunks(), _matrix(nodes["embedding"], document_id)
-        at, of_document = f"gor.record_edges of '{document_id}'", edges[document_id]
-        ends = [_positions(of_document[end], ids, at, _NODES) for end in ("source_id", "target_id")]
+        ids, features = nodes["node_id"].combine_chunks(), stacked(nodes["embedding"])
+        rows, table = edges[document_id], f"gor.record_edges of '{document_id}'"
+        ends = [_positions(rows[end], ids, table) for end in ("source_id", "target_id")]
         graphs.append(
             RecordGraph(
                 document_id=document_id,
@@ -207,9 +170,6 @@ def training_graphs(
 ) -> list[RecordGraph]:
     """Return the graphs of the documents that have questions, ordered by document id.
 
-    For training on global references the same tables hold other rows; a question without a source
-    has no chunk_id.
-
     Parameters
     ----------
     simulated_queries : query_id, document_id, chunk_id.
@@ -225,10 +185,9 @@ def training_graphs(
     answered = _by_document(historical_responses, ("query_id", "query_embedding"), ("round",))
     sources = _by_document(simulated_queries, ("query_id", "chunk_id"))
     ranked = _by_document(node_rankings, ("query_id", "node_id", "rank"))
-    graphs = record_graphs(record_nodes, record_edges)
     return [
         _with_questions(g, answered[g.document_id], sources[g.document_id], ranked[g.document_id])
-        for g in graphs
+        for g in record_graphs(record_nodes, record_edges)
         if g.document_id in answered
     ]
 
@@ -237,25 +196,21 @@ def _with_questions(
     graph: RecordGraph, answered: pa.Table, simulated: pa.Table, ranked: pa.Table
 ) -> RecordGraph:
     nodes, queries = pa.array(graph.node_ids), answered["query_id"].combine_chunks()
-    at = f"gor.node_rankings of '{graph.document_id}'"
+    table = f"gor.node_rankings of '{graph.document_id}'"
     ranked = ranked.filter(pc.is_in(ranked["query_id"], queries))
-    question = _positions(ranked["query_id"], queries, at, "gor.historical_responses")
-    counts = np.bincount(question, minlength=len(queries))
-    if (wrong := counts != graph.n_nodes).any():
-        first = int(wrong.argmax())
+    if ranked.num_rows != len(queries) * len(nodes):
         raise ValueError(
-            f"{at}: {wrong.sum()} of {len(queries)} questions do not rank each of the "
-            f"{graph.n_nodes} nodes once (first: {queries[first]}, {counts[first]} nodes); "
-            "materialize gor/node_rankings again"
+            f"{table}: {ranked.num_rows} rows for {len(queries)} questions and {len(nodes)} nodes, "
+            "not one for each pair; materialize gor/node_rankings again"
         )
-    order = np.lexsort((ranked["rank"].to_numpy(), question))
+    order = np.lexsort((ranked["rank"].to_numpy(), _positions(ranked["query_id"], queries, table)))
     simulated_ids = simulated["query_id"].combine_chunks()
-    rows = _positions(queries, simulated_ids, "gor.historical_responses", "gor.simulated_queries")
+    rows = _positions(queries, simulated_ids, f"gor.historical_responses of '{graph.document_id}'")
     sources = pc.index_in(simulated["chunk_id"].take(pa.array(rows)), nodes)
     return replace(
         graph,
-        queries=_matrix(answered["query_embedding"], graph.document_id),
-        rankings=_positions(ranked["node_id"], nodes, at, _NODES)[order].reshape(-1, graph.n_nodes),
+        queries=stacked(answered["query_embedding"]),
+        rankings=_positions(ranked["node_id"], nodes, table)[order].reshape(-1, len(nodes)),
         sources=pc.fill_null(sources, NO_SOURCE).to_numpy().astype(np.int64),
         query_ids=np.array(queries.to_pylist()),
     )
@@ -276,26 +231,13 @@ def _by_document(
     return defaultdict(lambda: table.slice(0, 0), rows)
 
 
-def _positions(
-    ids: pa.Array | pa.ChunkedArray, among: pa.Array, at: str, elsewhere: str
-) -> np.ndarray:
-    """Return the position in `among`, a column of table `elsewhere`, of each id of table `at`."""
+def _positions(ids: pa.Array | pa.ChunkedArray, among: pa.Array, table: str) -> np.ndarray:
+    """Return the position in `among` of each id of a table."""
     positions = pc.index_in(ids, among)
     if positions.null_count:
         missing = ids.filter(pc.is_null(positions))
         raise ValueError(
-            f"{at}: {len(missing)} of {len(ids)} ids are not in {elsewhere} (first: {missing[0]}); "
-            "materialize both again"
+            f"{table}: {len(missing)} of {len(ids)} ids are unknown (first: {missing[0]}); "
+            "materialize gor/record_nodes and gor/node_rankings again"
         )
     return positions.to_numpy().astype(np.int64)
-
-
-def _matrix(column: pa.ChunkedArray, document_id: str) -> np.ndarray:
-    """Return a list column as a matrix, float32 `(n_rows, dim)`."""
-    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
-    if len(lengths) > 1:
-        raise ValueError(
-            f"gor: embeddings of '{document_id}' have lengths {sorted(lengths)}; they come from "
-            "different models; materialize gor/record_nodes again"
-        )
-    return column.combine_chunks().flatten().to_numpy().reshape(len(column), *lengths)

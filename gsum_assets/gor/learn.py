@@ -1,21 +1,15 @@
-"""Training of the network from tables: the choice of training graphs, and the stored result."""
+"""What a network learns from: the choice of training graphs, and of their questions."""
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
-from gsum_assets.gor.settings import TrainingSettings
-from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.embedding.token_embeddings import TokenEmbedder
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.checkpoints import learnt_hash
 
 DEFAULT_SPLIT = "train"
 
@@ -49,9 +43,8 @@ def graphs_to_learn_from(
             f"[gor.training] split = '{split}': there is no such split ({named}); name one of "
             "them, or leave `split` out"
         )
-    chosen = queries.filter(pc.equal(queries["split"], split))
-    document_ids = set(chosen["document_id"].to_pylist()) - {None}
-    of_split = [graph for graph in graphs if graph.document_id in document_ids]
+    document_ids = queries.filter(pc.equal(queries["split"], split))["document_id"].to_pylist()
+    of_split = [graph for graph in graphs if graph.document_id in set(document_ids)]
     return of_split, f"learnt from {len(of_split)} documents, those of the split '{split}'"
 
 
@@ -69,28 +62,30 @@ def with_global_questions(
     nothing. Graphs without a general question that has a reference are left out.
     """
     texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
-    general: dict[str, list[dict]] = {}
+    asked: dict[str, list[tuple[str, str]]] = {}  # (query_id, reference) by document
     for row in queries.to_pylist():
-        if row["kind"] == "general" and row["document_id"] and row["references"]:
-            general.setdefault(row["document_id"], []).append(row)
+        if row["kind"] == "general":
+            pairs = [(row["query_id"], reference) for reference in row["references"]]
+            asked.setdefault(row["document_id"], []).extend(pairs)
     with_questions = []
     for graph in graphs:
-        rows = general.get(graph.document_id, [])
-        if rows:
-            ids = [row["query_id"] for row in rows]
-            owners = np.repeat(range(len(rows)), [len(row["references"]) for row in rows])
-            references = tokens.embed_tokens([text for row in rows for text in row["references"]])
-            candidates = tokens.embed_tokens([texts[node] for node in graph.node_ids])
-            f1 = np.round(bertscore(references, candidates).f1, 6)
-            with_questions.append(
-                replace(
-                    graph,
-                    queries=vectors_of(query_embeddings, ids, "query")[owners],
-                    rankings=np.argsort(-f1, axis=1, kind="stable"),
-                    sources=np.full(len(owners), NO_SOURCE),
-                    query_ids=np.array(ids)[owners],
-                )
+        if not asked.get(graph.document_id):
+            continue
+        ids, references = zip(*asked[graph.document_id], strict=True)
+        distinct, question = np.unique(ids, return_inverse=True)
+        f1 = bertscore(
+            tokens.embed_tokens(references),
+            tokens.embed_tokens([texts[node] for node in graph.node_ids]),
+        ).f1  # (n_references, n_nodes)
+        with_questions.append(
+            replace(
+                graph,
+                queries=vectors_of(query_embeddings, distinct.tolist(), "query")[question],
+                rankings=np.argsort(-np.round(f1, 6), axis=1, kind="stable"),
+                sources=np.full(len(ids), NO_SOURCE),
+                query_ids=np.array(ids),
             )
+        )
     return with_questions
 
 
@@ -134,33 +129,4 @@ def _with_marked(graph: RecordGraph, rows: list[dict], query_embeddings: pa.Tabl
         sources=np.append(graph.sources, np.full(len(ids), NO_SOURCE)),
         query_ids=np.append(graph.query_ids, ids),
         positives=np.concatenate([graph.positives, positives]),
-    )
-
-
-def trained_tables(
-    graphs: list[RecordGraph],
-    settings: TrainingSettings,
-    embedding_model: str,
-    on_epoch: Callable[[Epoch], None],
-    save: SaveState,
-    resume: bytes | None,
-) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of `gor.model` (one) and `gor.training_log`."""
-    trained: Trained = train(graphs, settings, on_epoch, save, resume)
-    checkpoint = trained.checkpoint(embedding_model)
-    description = checkpoint.description
-    row = {
-        "encoder": description["encoder"],
-        "dimension": description["dimension"],
-        "embedding_model": description["embedding_model"],
-        "epochs": description["epochs"],
-        "n_graphs": len(graphs),
-        "learnt_from": sorted(learnt_hash(g.document_id) for g in graphs) if trained.log else [],
-        "settings": json.dumps(description["settings"], sort_keys=True),
-        "weights": checkpoint.to_bytes(),
-    }
-    log = [asdict(epoch) for epoch in trained.log]
-    return (
-        pa.Table.from_pylist([row], TABLES["gor.model"].schema),
-        pa.Table.from_pylist(log, TABLES["gor.training_log"].schema),
     )

@@ -8,15 +8,19 @@ L_RANK is a sum over all pairs in equation 7. A graph of 106 nodes has 5,565 pai
 about 3,900 nats at the start where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL
 little weight. `pairs = "mean"`, as in the authors' code, brings both to one scale. Losses are
 averaged over the questions of a graph, then over the graphs of a batch, as in that code.
+
+Import this module inside functions only, as it imports torch.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from gsum_assets.gor.graphs import Batch
-from gsum_assets.gor.settings import LossSettings
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from gsum_assets.gor.encoders import Batch
+from gsum_assets.gor.methods import LossForm
 
 _PAIRS_AT_ONCE = 2**17  # fits the processor's cache, and bounds memory for long documents
 
@@ -33,68 +37,64 @@ class Losses(NamedTuple):
         reported and not minimized (3.5).
     """
 
-    total: "Tensor"
-    contrastive: "Tensor"
-    ranking: "Tensor"
-    entropy: "Tensor"
+    total: Tensor
+    contrastive: Tensor
+    ranking: Tensor
+    entropy: Tensor
 
 
-def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
+def losses(nodes: Tensor, batch: Batch, form: LossForm) -> Losses:
     """Return the losses of a batch with at least one question (equation 8).
 
     Parameters
     ----------
     nodes : node embeddings of the batch, `(n_nodes, dim)`.
     """
-    import torch
-
-    queries = batch.queries.to(nodes.dtype) / settings.temperature
+    queries = batch.queries.to(nodes.dtype) / form.temperature
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
-    zero = scores.new_zeros(())
     if batch.positives is None:
-        contrastive = contrastive_loss(scores, ranked, settings.in_batch)
+        contrastive = contrastive_loss(scores, ranked, form.in_batch)
     else:
         candidates = batch.is_ranked  # the nodes that each question ranks, (n_queries, n_nodes)
-        if not settings.in_batch:
+        if not form.in_batch:
             blocks = [torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes]
-            candidates = candidates & torch.block_diag(*blocks).to(candidates.device)
+            candidates = candidates & torch.block_diag(*blocks)
         contrastive = listwise_loss(scores, batch.positives, candidates)
 
-    def mean(by_question: "Tensor") -> "Tensor":
+    def mean(by_question: Tensor) -> Tensor:
         of_graph = by_question.split([n_queries for n_queries, _ in batch.ranked_shapes])
         return torch.stack([values.mean() for values in of_graph if len(values)]).mean()
 
-    contrastive, ranking = mean(contrastive), mean(ranking_loss(ranked, settings.pairs))
+    contrastive, ranking = mean(contrastive), mean(ranking_loss(ranked, form.pairs))
+    zero = scores.new_zeros(())
     return Losses(
-        total=(contrastive if settings.contrastive else zero)
-        + settings.alpha * (ranking if settings.ranking else zero),
+        total=(contrastive if form.contrastive else zero)
+        + form.alpha * (ranking if form.ranking else zero),
         contrastive=contrastive,
         ranking=ranking,
         entropy=mean(entropy(ranked)),
     )
 
 
-def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
+def ranked_scores(scores: Tensor, batch: Batch) -> list[Tensor]:
     """Return the similarities within each graph in the order of M_i, `(n_queries, n_nodes)`."""
     sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
-    of_ranked = scores.take(batch.ranked).split(sizes)
-    return [block.view(shape) for block, shape in zip(of_ranked, batch.ranked_shapes, strict=True)]
+    blocks = scores.take(batch.ranked).split(sizes)
+    return [block.view(shape) for block, shape in zip(blocks, batch.ranked_shapes, strict=True)]
 
 
-def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -> "Tensor":
+def contrastive_loss(scores: Tensor, ranked: Sequence[Tensor], in_batch: bool) -> Tensor:
     """Return each question's L_CL, `(n_queries,)` (equation 6).
 
     The first node of M_i is compared with all nodes of its graph or, `in_batch`, of the batch.
     """
-    import torch
-
     best = torch.cat([block[:, 0] for block in ranked])
     every = scores.logsumexp(1) if in_batch else torch.cat([block.logsumexp(1) for block in ranked])
     return every - best
 
 
-def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -> "Tensor":
+def listwise_loss(scores: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
     """Return each question's cross-entropy of a softmax over candidates, `(n_queries,)`.
 
     The positives of a question have equal shares.
@@ -105,20 +105,16 @@ def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -
     positives, candidates : bool of that shape; each question has a positive, and positives are
         candidates. With one positive, and all nodes as candidates, this is L_CL.
     """
-    import torch
-
     every = scores.masked_fill(~candidates, -torch.inf).logsumexp(1)
     shares = positives / positives.sum(1, keepdim=True)
     return every - (shares * scores).sum(1)
 
 
-def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
+def ranking_loss(ranked: Sequence[Tensor], pairs: str = "sum") -> Tensor:
     """Return each question's L_RANK, `(n_queries,)` (equation 7).
 
     It is log(1 + s_j / s_i) over the pairs of nodes with i before j in M_i.
     """
-    import torch
-
     losing = [_pair_sums(block) for block in ranked]  # (n_queries,) each
     if pairs == "mean":
         counts = [block.shape[1] * (block.shape[1] - 1) // 2 for block in ranked]
@@ -126,23 +122,18 @@ def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
     return torch.cat(losing)
 
 
-def entropy(ranked: "list[Tensor]") -> "Tensor":
+def entropy(ranked: Sequence[Tensor]) -> Tensor:
     """Return the entropy of a softmax over each question's own nodes, nats; no gradient."""
-    import torch
-
     logs = [block.detach().log_softmax(1) for block in ranked]
     return torch.cat([-(log.exp() * log).sum(1) for log in logs])
 
 
-def _pair_sums(ranked: "Tensor") -> "Tensor":
+def _pair_sums(ranked: Tensor) -> Tensor:
     """Return each question's sum over pairs, `(n_queries,)`, for `ranked` `(n_queries, n_nodes)`.
 
     The gradient, sigmoid(s_j - s_i) for j and its negative for i, is accumulated in the same pass,
     so that the pairs of one block of rows are in memory at a time.
     """
-    import torch
-    from torch.nn.functional import softplus
-
     n_queries, n = ranked.shape
     total, slope = ranked.new_zeros(n_queries), torch.zeros_like(ranked)
     rows = max(1, _PAIRS_AT_ONCE // max(1, n_queries * n))

@@ -1,69 +1,147 @@
-"""Methods of the family by name, with the settings that each changes."""
+"""Methods of the family by name, each with the form of its network and loss.
+
+Residual form, unit length, temperature and direction of messages are ours
+(`docs/graph-of-records.md`, Origin of the defaults). `gor-published` follows the authors' code,
+`gor-paper` the paper.
+"""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from gsum_assets.gor.settings import TrainingSettings
 
-Change = Mapping[str, Mapping[str, Any]]
+Direction = Literal["both", "to_response", "to_retrieved"]
 
+
+@dataclass(frozen=True)
+class EncoderForm:
+    """A graph network.
+
+    Attributes
+    ----------
+    name : architecture (A.7); "none": nodes keep the embeddings of their texts.
+    layers : number of layers, or hops of "sgc" (table 6).
+    heads : attention heads of "gat" (table 6): concatenated between layers, averaged in each
+        layer's output (authors' code).
+    dropout : share of activations dropped.
+    attention_dropout : share of attention weights of "gat" dropped; None: as `dropout`.
+    direction : direction of messages: "to_retrieved" is from a response to the nodes that it used.
+    residual : whether a node is its input plus a learned gate times the network's output.
+    gate : initial value of that gate.
+    unit_length : whether node embeddings are scaled to length 1.
+    cosine : whether questions are compared by cosine, although trained by inner product.
+    neighbours : whether passages that follow one another exchange messages, too.
+    """
+
+    name: Literal["gat", "gcn", "sgc", "gin", "sage", "none"] = "gat"
+    layers: int = 2
+    heads: int = 4
+    dropout: float = 0.2
+    attention_dropout: float | None = None
+    direction: Direction = "to_retrieved"
+    residual: bool = True
+    gate: float = 0.1
+    unit_length: bool = True
+    cosine: bool = False
+    neighbours: bool = False
+
+
+@dataclass(frozen=True)
+class LossForm:
+    """A training loss (2.3).
+
+    Attributes
+    ----------
+    temperature : tau of equation 5, which the paper does not give.
+    alpha : weight of L_RANK (equation 8).
+    contrastive, ranking : whether L_CL (equation 6) and L_RANK (equation 7) are included.
+    in_batch : whether nodes of other graphs are negatives.
+    pairs : reduction of L_RANK over pairs; equation 7 has a sum, the authors' code a mean.
+    """
+
+    temperature: float = 0.05
+    alpha: float = 0.9
+    contrastive: bool = True
+    ranking: bool = True
+    in_batch: bool = True
+    pairs: Literal["sum", "mean"] = "mean"
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that a checkpoint depends on: the form of a method, and values of `TrainingSettings`."""
+
+    encoder: EncoderForm = EncoderForm()
+    loss: LossForm = LossForm()
+    epochs: int = 150
+    batch_graphs: int = 32
+    learning_rate: float = 1e-3
+    seed: int = 0
+    split: str | None = None
+
+    def as_values(self) -> dict[str, Any]:
+        """Return plain values, as stored with a checkpoint; without `neighbours` if unused."""
+        values = asdict(self)
+        if not self.encoder.neighbours:
+            del values["encoder"]["neighbours"]
+        return values
+
+
+_PUBLISHED = Training(
+    EncoderForm(
+        direction="to_response",
+        attention_dropout=0.1,
+        residual=False,
+        unit_length=False,
+        cosine=True,
+    ),
+    LossForm(temperature=1.0),
+)
+_PAPER = Training(
+    EncoderForm(direction="both", residual=False, unit_length=False),
+    LossForm(temperature=1.0, pairs="sum"),
+)
+
+
+def _published_without(part: str) -> Training:
+    return replace(_PUBLISHED, loss=replace(_PUBLISHED.loss, **{part: False}))
+
+
+FORMS: Mapping[str, Training] = MappingProxyType(
+    {
+        "gor": Training(),
+        "gor-untrained": Training(EncoderForm("none")),
+        "gor-no-cl": Training(loss=LossForm(contrastive=False)),
+        "gor-no-rank": Training(loss=LossForm(ranking=False)),
+        "gor-no-in-batch": Training(loss=LossForm(in_batch=False)),
+        "gor-supervised": Training(),
+        "gor-evidence": Training(EncoderForm(neighbours=True), LossForm(ranking=False)),
+        "gor-published": _PUBLISHED,
+        "gor-published-no-cl": _published_without("contrastive"),
+        "gor-published-no-rank": _published_without("ranking"),
+        "gor-published-no-in-batch": _published_without("in_batch"),
+        "gor-published-supervised": _PUBLISHED,
+        "gor-paper": _PAPER,
+        "gor-gcn": Training(EncoderForm("gcn")),
+        "gor-sgc": Training(EncoderForm("sgc")),
+        "gor-gin": Training(EncoderForm("gin")),
+        "gor-sage": Training(EncoderForm("sage")),
+    }
+)
 WITHOUT_NETWORK = ("thought-retriever", "node2vec")
 """Baselines that use the records without training a network."""
 
+METHODS = (*FORMS, *WITHOUT_NETWORK)
 SUPERVISED = ("gor-supervised", "gor-published-supervised")
 EVIDENCE = "gor-evidence"
 
-_PUBLISHED = {
-    "encoder": {
-        "direction": "to_response",
-        "attention_dropout": 0.1,
-        "residual": False,
-        "unit_length": False,
-        "cosine": True,
-    },
-    "loss": {"temperature": 1.0, "pairs": "mean"},
-}
 
-
-def _published_with(**loss: bool) -> Change:
-    return {**_PUBLISHED, "loss": {**_PUBLISHED["loss"], **loss}}
-
-
-_CHANGES: Mapping[str, Change] = MappingProxyType(
-    {
-        "gor": {},
-        "gor-untrained": {"encoder": {"name": "none"}},
-        "gor-no-cl": {"loss": {"contrastive": False}},
-        "gor-no-rank": {"loss": {"ranking": False}},
-        "gor-no-in-batch": {"loss": {"in_batch": False}},
-        "gor-supervised": {},
-        EVIDENCE: {
-            "encoder": {"neighbours": True},
-            "loss": {"contrastive": True, "ranking": False},
-        },
-        "gor-published": _PUBLISHED,
-        "gor-published-no-cl": _published_with(contrastive=False),
-        "gor-published-no-rank": _published_with(ranking=False),
-        "gor-published-no-in-batch": _published_with(in_batch=False),
-        "gor-published-supervised": _PUBLISHED,
-        "gor-paper": {
-            "encoder": {"direction": "both", "residual": False, "unit_length": False},
-            "loss": {"temperature": 1.0, "pairs": "sum"},
-        },
-        "gor-gcn": {"encoder": {"name": "gcn"}},
-        "gor-sgc": {"encoder": {"name": "sgc"}},
-        "gor-gin": {"encoder": {"name": "gin"}},
-        "gor-sage": {"encoder": {"name": "sage"}},
-    }
-)
-
-METHODS = (*_CHANGES, *WITHOUT_NETWORK)
-
-
-def training_settings(method: str, settings: TrainingSettings) -> TrainingSettings:
-    """Return the corpus's settings with the changes of a method."""
-    values = settings.model_dump()
-    for section, changed in _CHANGES[method].items():
-        values[section] |= changed
-    return TrainingSettings.model_validate(values)
+def training_of(method: str, settings: TrainingSettings) -> Training:
+    """Return the form of a method with the corpus's settings."""
+    form, values = FORMS[method], settings.model_dump()
+    encoder = replace(form.encoder, dropout=values.pop("dropout"))
+    return replace(
+        form, encoder=encoder, loss=replace(form.loss, alpha=values.pop("alpha")), **values
+    )

@@ -1,91 +1,110 @@
-"""Ranking of passages and responses for questions (paper, section 2.4)."""
+"""Ranking of passages and responses for questions (paper, section 2.4), and Node2Vec.
 
-from dataclasses import dataclass
+Node2Vec (Grover and Leskovec, 2016) has the settings of its section 4: 128 dimensions, 10 walks of
+80 steps from every node, a window of 10, one pass, p = q = 1. Its vectors depend on the graph and
+not on the texts, and neither that paper nor GoR, which uses it as a baseline (section 3.1), says
+how a question is compared with them. Our reading: the question's text retrieves a few anchor nodes,
+and the question's vector is the mean of their vectors, weighted by similarity.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gor.methods import EVIDENCE
-from gsum_assets.gor.node2vec import anchored_scores, node_vectors
+from gsum_assets.gor.methods import EVIDENCE, WITHOUT_NETWORK
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import node_collection
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
+from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions, top
 from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import hash_texts
 
-_ANCHORS = 3  # see `node2vec.py`
+_DIMENSIONS, _WALKS, _STEPS, _WINDOW = 128, 10, 80, 10
+_ANCHORS = 3  # of 1, 3, 6 and 12 among the best by ROUGE-1 on 32 training meetings of QMSum
+_DECIMALS = 6
 
 
-def rank(
-    method: str,
-    documents: pa.Table,
-    nodes: pa.Table,
-    edges: pa.Table,
-    node_embeddings: pa.Table,
-    queries: pa.Table,
-    query_embeddings: pa.Table,
-) -> pa.Table:
+def rank(inputs: Inputs) -> pa.Table:
     """Return the rows of `rankings`, scored by inner products of questions and node embeddings.
+
+    Methods without a network rank by the embeddings of the nodes' texts, and so does a method whose
+    network learnt from nothing. `gor-evidence`, which does not mix kinds of nodes, ranks passages.
+    """
+    nodes, edges = inputs.table("record_nodes"), inputs.table("record_edges")
+    tables = ["documents", "record_nodes"]
+    if inputs.method not in WITHOUT_NETWORK:
+        tables.append("node_embeddings")
+
+    def collection() -> Collection:
+        ranked, vectors = nodes, nodes
+        if "node_embeddings" in tables and inputs.table("node_embeddings").num_rows:
+            vectors = inputs.table("node_embeddings")
+        if inputs.method == EVIDENCE:
+            ranked = nodes.filter(pc.equal(nodes["kind"], "chunk"))
+        return node_collection(inputs.table("documents"), ranked, vectors)
+
+    def retriever(scope: Collection) -> Retriever:
+        return Node2Vec(scope, edges) if inputs.method == "node2vec" else Dense(scope)
+
+    questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
+    return rank_questions(retriever, questions, inputs.derived(inputs.method, tables, collection))
+
+
+class Node2Vec:
+    """Node2Vec over the graphs of one scope.
 
     Parameters
     ----------
-    nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
-    node_embeddings : rows of `gor.node_embeddings`; none of methods without a network, which rank
-        by the embeddings of the nodes' texts.
-
-    Returns
-    -------
-    Rows of all nodes; of `gor-evidence`, which does not mix kinds of nodes, of passages.
+    edges : rows of `gor.record_edges`, which may be of other documents, too.
+    n_anchors : number of nodes whose vectors a question gets.
     """
-    collection = searched(method, documents, nodes, node_embeddings)
-    return rank_in(collection, method, nodes, edges, queries, query_embeddings)
 
-
-def searched(
-    method: str, documents: pa.Table, nodes: pa.Table, node_embeddings: pa.Table
-) -> Collection:
-    """Return the nodes that a method ranks, with their vectors; parameters as in `rank`."""
-    if method == EVIDENCE:
-        nodes = nodes.filter(pc.equal(nodes["kind"], "chunk"))
-    vectors = node_embeddings if node_embeddings.num_rows else nodes
-    return node_collection(documents, nodes, vectors)
-
-
-def rank_in(
-    collection: Collection,
-    method: str,
-    nodes: pa.Table,
-    edges: pa.Table,
-    queries: pa.Table,
-    query_embeddings: pa.Table,
-) -> pa.Table:
-    """Return the rows of `rankings` over the result of `searched`; parameters as in `rank`."""
-    questions = Questions.from_tables(queries, query_embeddings)
-
-    def build(scope: Collection) -> Retriever:
-        return Walks.over(scope, nodes, edges) if method == "node2vec" else Dense(scope)
-
-    return rank_questions(build, questions, collection)
-
-
-@dataclass(frozen=True)
-class Walks:
-    """Node2Vec over the graphs of one scope."""
-
-    collection: Collection
-    nodes: pa.Table
-    vectors: np.ndarray
-
-    @classmethod
-    def over(cls, collection: Collection, nodes: pa.Table, edges: pa.Table) -> "Walks":
-        """Build from the graphs of the nodes in `collection`; `nodes` and `edges` may hold more."""
-        indices = pc.index_in(pa.array(collection.chunk_ids), nodes["node_id"].combine_chunks())
-        of_document = nodes.take(indices)
-        of_scope = pc.is_in(edges["target_id"], of_document["node_id"].combine_chunks())
-        return cls(collection, of_document, node_vectors(of_document, edges.filter(of_scope)))
+    def __init__(self, collection: Collection, edges: pa.Table, n_anchors: int = _ANCHORS) -> None:
+        self._collection, self._n_anchors = collection, n_anchors
+        self._vectors = node_vectors(collection.chunk_ids, edges)
 
     def scores(self, questions: Questions) -> Scores:
-        """Return cosines of the Node2Vec vectors, -1 to 1."""
-        assert questions.embeddings is not None
-        nodes = anchored_scores(questions.embeddings, self.nodes, self.vectors, _ANCHORS)
-        return Scores(nodes, best_of_nodes(nodes, self.collection))
+        """Return the cosine of each node's vector and the weighted mean of a question's anchors."""
+        similar = Dense(self._collection).scores(questions).nodes  # (n_queries, n_nodes)
+        anchors = top(similar, self._collection.chunk_ids, self._n_anchors)
+        weights = np.clip(np.take_along_axis(similar, anchors, axis=1), 0, None)
+        means = (weights[:, :, None] * self._vectors[anchors]).sum(axis=1)  # (n_queries, 128)
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        cosines = means / np.where(lengths > 0, lengths, 1) @ self._vectors.T
+        nodes = np.round(cosines, _DECIMALS)
+        return Scores(nodes, best_of_nodes(nodes, self._collection))
+
+
+def node_vectors(node_ids: Sequence[str], edges: pa.Table) -> np.ndarray:
+    """Return unit vectors of the nodes, `(n_nodes, 128)`; zeros for a node without an edge.
+
+    The result is deterministic: one worker, seeded by the ids of the nodes in any order.
+    """
+    vectors = np.zeros((len(node_ids), _DIMENSIONS), np.float32)
+    row_of = {node_id: row for row, node_id in enumerate(node_ids)}
+    of_nodes = edges.filter(pc.is_in(edges["target_id"], pa.array(node_ids, pa.string())))
+    ends = (of_nodes[end].to_pylist() for end in ("source_id", "target_id"))
+    pairs = sorted(pair for pair in zip(*ends, strict=True) if pair[0] in row_of)
+    if not pairs:
+        return vectors
+    import networkx as nx
+    from graspologic.embed import node2vec_embed
+
+    graph = nx.Graph()
+    graph.add_edges_from(pairs, weight=1.0)
+    embedded, labels = node2vec_embed(
+        graph,
+        num_walks=_WALKS,
+        walk_length=_STEPS,
+        dimensions=_DIMENSIONS,
+        window_size=_WINDOW,
+        workers=1,
+        iterations=1,
+        interpolate_walk_lengths_by_node_degree=False,
+        random_seed=int(hash_texts(sorted(node_ids), 4), 16),
+    )
+    lengths = np.linalg.norm(embedded, axis=1, keepdims=True)
+    vectors[[row_of[label] for label in labels]] = embedded / lengths
+    return vectors

@@ -3,59 +3,62 @@
 Passages are drawn in a random order given by the hash of their ids, so that an edited passage does
 not change the questions of others, which stay memoized. Once all are drawn they are drawn again, in
 another order and with other sampling seeds.
+
+Meaningless questions are rejected by rules and, if `least_score` is set, by the model's judgement,
+both of which the paper leaves to future work (section 6).
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.passages import LabelOf
 from gsum_assets.gor.prompts import PROMPTS
-from gsum_assets.gor.question_filter import (
-    NEAR_DUPLICATE,
-    content_set,
-    flaw,
-    jaccard,
-    question_in,
-)
 from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
 from gsum_resources.protocols.results import Score
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.reading import question_aspects
+from gsum_resources.text.vocabulary import content_stems, word_set, words
 
+TEMPERATURE = 0.5  # of sampling (3.1)
 _MAX_WORDS = 40  # of a question
 _LEAST_WORDS = 8  # of a passage worth a question; shorter ones can be a mere "Thank you."
 _PATIENCE = 10  # questions in a row without a new one; at least one pass over the passages
 _MAX_REQUESTS = 4  # requests per wanted question
 
-SCHEMA = pa.schema(
-    [
-        pa.field("query_id", pa.string(), False),
-        pa.field("document_id", pa.string(), False),
-        pa.field("round", pa.int32(), False),
-        pa.field("chunk_id", pa.string(), False),
-        pa.field("text", pa.string(), False),
-        pa.field("score", pa.int32(), True),
-        pa.field("model", pa.string(), False),
-    ]
+# Jaccard similarity of content words from which two questions are duplicates. Of questions that
+# `extractive` wrote at temperature 0.5 about 32 training meetings of QMSum, 67% of the pairs about
+# one passage reach it, and 3 of 233,380 pairs about two passages of a meeting.
+NEAR_DUPLICATE = 0.7
+_SHORTEST, _LONGEST = 10, 400  # characters, because scripts without blanks have no words to count
+_LEAD = re.compile(
+    r"^(?:[\s\"'“”‘’*#>\-–]|\d+[.)]|(?:sure|certainly|okay|of course)\s*[!.,:]"
+    r"|(?:here(?:['’]s| is) (?:a|the|one|your) )?(?:question|query|q)\b[^:?]{0,40}:)+",
+    re.I,
+)
+_MARKS = "?？؟"
+_POINTING = word_set("he she it they him her them his their its this that these those there here")
+_OWN_CONTENT = 2  # fewest content words of a question that has a pronoun
+_ABOUT_THE_PASSAGE = re.compile(
+    r"\b(?:the|this|that)(?: \w+)? (?:passage|excerpt|paragraph|snippet)s?\b"
+    r"|\bthis (?:text|transcript|document|article|section|chunk|context)\b"
+    r"|\b(?:according to|(?:mentioned|described|discussed|stated|presented|outlined|given|shown"
+    r"|said|told|contained) in) the (?:\w+ )?(?:text|transcript|document|article|section|chunk"
+    r"|context)\b",
+    re.IGNORECASE,
 )
 
 
-@dataclass(frozen=True)
-class SimulatedQueries:
-    """Rows of `gor.simulated_queries`, and a note on each document with too few questions."""
-
-    rows: pa.Table
-    notes: Sequence[str]
-
-
-@dataclass(frozen=True)
-class _Draw:
+class _Draw(NamedTuple):
     """A passage to generate a question about, where it comes from, and the request's seed."""
 
-    document_id: str
     chunk_id: str
     text: str
     labels: tuple[str, ...]
@@ -72,7 +75,7 @@ class _Document:
     draws: Iterator[_Draw]
     accepted: list[dict] = field(default_factory=list)
     contents: list[frozenset[str]] = field(default_factory=list)
-    dropped: dict[str, int] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
     n_requests: int = 0
     n_failed: int = 0
     n_since_new: int = 0
@@ -91,19 +94,36 @@ class _Document:
         self.n_requests += len(drawn)
         return drawn
 
-    def reject(self, question: str) -> str | None:
+    def reason_against(self, question: str) -> str | None:
         """Return why a question is rejected; None if it is accepted."""
         content = content_set(question)
         is_near = any(jaccard(content, other) >= NEAR_DUPLICATE for other in self.contents)
         return flaw(question) or ("repeated" if is_near else None)
 
-    def drop(self, why: str) -> None:
-        """Count a rejected question."""
-        self.dropped[why] = self.dropped.get(why, 0) + 1
-        self.n_since_new += 1
+    def settle(
+        self, draw: _Draw, reply: Reply, verdict: Reply | None, least_score: int | None
+    ) -> None:
+        """Accept the question of a reply as the next round, drop it, or count a failure.
 
-    def accept(self, draw: _Draw, question: str, score: int | None, model: str) -> None:
-        """Add a question as the next round."""
+        Parameters
+        ----------
+        verdict : the model's score of the question, if `least_score` is given.
+        """
+        if not isinstance(reply, Completion):
+            self.n_failed += 1
+            return
+        question, score = question_in(reply.text), None
+        reason = self.reason_against(question)
+        if reason is None and least_score is not None:
+            if not (isinstance(verdict, Completion) and isinstance(verdict.parsed, Score)):
+                self.n_failed += 1
+                return
+            score = verdict.parsed.score
+            reason = "judged poor" if score < least_score else None
+        if reason is not None:
+            self.dropped[reason] += 1
+            self.n_since_new += 1
+            return
         self.n_since_new = 0
         self.contents.append(content_set(question))
         self.accepted.append(
@@ -114,7 +134,7 @@ class _Document:
                 "chunk_id": draw.chunk_id,
                 "text": question,
                 "score": score,
-                "model": model,
+                "model": reply.model,
             }
         )
 
@@ -136,35 +156,38 @@ def simulate_queries(
     chunks: pa.Table,
     model: LanguageModel,
     n_queries: int = 30,
-    temperature: float = 0.5,
     least_score: int | None = None,
     prompts: Prompts = PROMPTS,
     label_of: LabelOf | None = None,
-) -> SimulatedQueries:
+) -> tuple[pa.Table, list[str]]:
     """Generate distinct questions by `model`, each about one passage that answers it.
 
     Requests of all documents are sent together in waves, each for the questions still missing.
-    Exact and near duplicates and meaningless questions are dropped (`question_filter.py`).
+    Exact and near duplicates and meaningless questions are dropped.
 
     Parameters
     ----------
     chunks : rows of `chunks` of one corpus, in any order.
     n_queries : questions wanted per document (paper, section 3.1: 30).
-    temperature : sampling temperature (paper, section 3.1: 0.5); at 0 each passage is used once.
     least_score : 1 to 10; the model also scores every question, and those below are dropped. With
         None no question is scored, and the column `score` is null.
     label_of : returns where a passage comes from, which is shown before it; None: not shown.
 
     Returns
     -------
-    SimulatedQueries
-        Rows ordered by document and round.
+    rows : rows of `gor.simulated_queries`, by document and round.
+    notes : a line on each document with too few questions.
     """
+    passages_of: dict[str, list[dict]] = {}
+    for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():
+        passages = passages_of.setdefault(row["document_id"], [])
+        if len(row["text"].split()) >= _LEAST_WORDS or len(row["text"]) >= 8 * _LEAST_WORDS:
+            passages.append(row)
     documents = [
-        _Document(document_id, len(passages), n_queries, _draws(passages, temperature, label_of))
-        for document_id, passages in _passages(chunks)
+        _Document(document_id, len(passages), n_queries, _draws(passages, label_of))
+        for document_id, passages in sorted(passages_of.items())
     ]
-    while wave := [(i, draw) for i in documents for draw in i.next_draws()]:
+    while wave := [(document, draw) for document in documents for draw in document.next_draws()]:
         replies = model.complete(
             [
                 Request(
@@ -173,100 +196,95 @@ def simulate_queries(
                     passages=(draw.text,),
                     labels=draw.labels,
                     max_words=_MAX_WORDS,
-                    temperature=temperature,
+                    temperature=TEMPERATURE,
                     seed=draw.seed,
-                    document_id=draw.document_id,
+                    document_id=document.document_id,
                 )
-                for _, draw in wave
+                for document, draw in wave
             ]
         )
-        scores = (
-            _judge(wave, replies, model, prompts) if least_score is not None else [None] * len(wave)
-        )
-        for (document, draw), reply, score in zip(wave, replies, scores, strict=True):
-            _settle(document, draw, reply, score, least_score)
+        verdicts = {} if least_score is None else _judged(wave, replies, model, prompts)
+        for index, ((document, draw), reply) in enumerate(zip(wave, replies, strict=True)):
+            document.settle(draw, reply, verdicts.get(index), least_score)
     rows = [row for document in documents for row in document.accepted]
     notes = [note for document in documents if (note := document.note)]
-    return SimulatedQueries(pa.Table.from_pylist(rows, SCHEMA), notes)
+    return pa.Table.from_pylist(rows, TABLES["gor.simulated_queries"].schema), notes
 
 
-def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
-    """Yield documents in order of id, each with the passages that are long enough."""
-    passages_of: dict[str, list[dict]] = {}
-    for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():
-        passages = passages_of.setdefault(row["document_id"], [])
-        if len(row["text"].split()) >= _LEAST_WORDS or len(row["text"]) >= 8 * _LEAST_WORDS:
-            passages.append(row)
-    yield from sorted(passages_of.items())
-
-
-def _draws(passages: list[dict], temperature: float, label_of: LabelOf | None) -> Iterator[_Draw]:
+def _draws(passages: list[dict], label_of: LabelOf | None) -> Iterator[_Draw]:
     """Yield every passage once in random order, then again in another order, without end."""
-    for nth in count() if temperature > 0 and passages else range(1):
+    for nth in count() if passages else ():
         drawn = [(hash_texts(["draw", row["chunk_id"], str(nth)]), row) for row in passages]
         for digest, row in sorted(drawn, key=lambda pair: pair[0]):
             seed = int(digest[:8], 16) >> 1  # 31 bits, which every server accepts
-            labels = (
-                (label_of({**row, "node_kind": "chunk", "node_id": row["chunk_id"]}),)
-                if label_of
-                else ()
-            )
-            yield _Draw(row["document_id"], row["chunk_id"], row["text"], labels, seed)
+            shown = {**row, "node_kind": "chunk", "node_id": row["chunk_id"]}
+            labels = (label_of(shown),) if label_of else ()
+            yield _Draw(row["chunk_id"], row["text"], labels, seed)
 
 
-def _judge(
+def _judged(
     wave: Sequence[tuple[_Document, _Draw]],
     replies: Sequence[Reply],
     model: LanguageModel,
     prompts: Prompts,
-) -> list[Reply | None]:
-    """Return the model's score of each question that passes the rules; None for the others."""
-    candidates = [
-        (index, question_in(reply.text))
+) -> dict[int, Reply]:
+    """Return the model's score of each question that passes the rules, by its index."""
+    candidates = {
+        index: question
         for index, ((document, _), reply) in enumerate(zip(wave, replies, strict=True))
-        if isinstance(reply, Completion) and not document.reject(question_in(reply.text))
+        if isinstance(reply, Completion)
+        and not document.reason_against(question := question_in(reply.text))
+    }
+    requests = [
+        Request(
+            task="score",
+            instructions=prompts.text("judge"),
+            question=question,
+            passages=(wave[index][1].text,),
+            schema=Score,
+            document_id=wave[index][0].document_id,
+        )
+        for index, question in candidates.items()
     ]
-    verdicts = model.complete(
-        [
-            Request(
-                task="score",
-                instructions=prompts.text("judge"),
-                question=question,
-                passages=(wave[index][1].text,),
-                schema=Score,
-                document_id=wave[index][1].document_id,
-            )
-            for index, question in candidates
-        ]
-    )
-    scores: list[Reply | None] = [None] * len(wave)
-    for (index, _), verdict in zip(candidates, verdicts, strict=True):
-        scores[index] = verdict
-    return scores
+    return dict(zip(candidates, model.complete(requests), strict=True))
 
 
-def _settle(
-    document: _Document,
-    draw: _Draw,
-    reply: Reply,
-    verdict: Reply | None,
-    least_score: int | None,
-) -> None:
-    """Accept a question, drop it, or count a failure."""
-    if not isinstance(reply, Completion):
-        document.n_failed += 1
-        return
-    question = question_in(reply.text)
-    if why := document.reject(question):
-        document.drop(why)
-        return
-    score = None
-    if least_score is not None:
-        if not (isinstance(verdict, Completion) and isinstance(verdict.parsed, Score)):
-            document.n_failed += 1
-            return
-        score = verdict.parsed.score
-        if score < least_score:
-            document.drop("judged poor")
-            return
-    document.accept(draw, question, score, reply.model)
+def question_in(reply: str) -> str:
+    """Return the question in a reply: its first line with a question mark, without a label."""
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    asking = next((line for line in lines if any(mark in line for mark in _MARKS)), "")
+    text = _LEAD.sub("", asking or " ".join(lines))
+    end = max(text.rfind(mark) for mark in _MARKS)
+    return " ".join((text[: end + 1] if end >= 0 else text).split())
+
+
+def flaw(question: str) -> str | None:
+    """Return why a question cannot be answered without seeing its passage; None if it can.
+
+    Parameters
+    ----------
+    question : a question as returned by `question_in`.
+    """
+    if not question.endswith(tuple(_MARKS)):
+        return "no question"
+    if len(question) < _SHORTEST:
+        return "too short"
+    if len(question) > _LONGEST:
+        return "too long"
+    if not question_aspects(question):
+        return "no content"
+    if _ABOUT_THE_PASSAGE.search(question):
+        return "about the passage"
+    if _POINTING & set(words(question)) and len(content_set(question)) < _OWN_CONTENT:
+        return "not self-contained"
+    return None
+
+
+def content_set(question: str) -> frozenset[str]:
+    """Return the distinct stems of the content words."""
+    return frozenset(content_stems(question))
+
+
+def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+    """Return shared members over all members, 0 to 1; two empty sets are equal."""
+    return len(left & right) / len(left | right) if left or right else 1.0

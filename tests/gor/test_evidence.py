@@ -1,22 +1,24 @@
 """`gor-evidence`: several positives, one kind of node in a ranking, edges between neighbours."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
-from gsum_assets.gor.graphs import FOLLOWS, NO_SOURCE, RECORD, side_by_side
-from gsum_assets.gor.infer import infer
+from gsum_assets.gor.encoders import FOLLOWS, RECORD, batch_of, embed_nodes, message_graph
+from gsum_assets.gor.graphs import NO_SOURCE
 from gsum_assets.gor.learn import with_positives
 from gsum_assets.gor.losses import contrastive_loss, listwise_loss, losses, ranked_scores
-from gsum_assets.gor.methods import EVIDENCE, training_settings
-from gsum_assets.gor.settings import LossSettings, TrainingSettings
-from gsum_assets.gor.train import train, training_key
+from gsum_assets.gor.methods import EVIDENCE, FORMS, EncoderForm, LossForm
+from gsum_assets.gor.train import train
 from gsum_assets.pipeline.embed import vector_column
 from tests.gor.toy_graphs import toy_graph
 
-SETTINGS = training_settings(EVIDENCE, TrainingSettings(epochs=4, batch_graphs=2))
+TRAINING = replace(FORMS[EVIDENCE], epochs=4, batch_graphs=2)
+BOTH = EncoderForm(direction="both")
 VECTORS = pa.table({"query_id": ["m"], "embedding": vector_column(np.ones((1, 16), np.float32))})
 
 
@@ -33,8 +35,6 @@ def with_own(*graphs):
 
 
 def test_loss_of_several_positives_is_known():
-    import torch
-
     scores = torch.tensor([[0.8, 0.6, 0.0, 9.0]])
     positives = torch.tensor([[True, True, False, False]])
     candidates = torch.tensor([[True, True, True, False]])  # the last is of another kind
@@ -42,28 +42,9 @@ def test_loss_of_several_positives_is_known():
     assert listwise_loss(scores, positives, candidates).item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_loss_ranks_every_positive_first():
-    import torch
-
-    positives = torch.zeros(1, 8, dtype=torch.bool)
-    positives[0, [1, 4, 6]] = True
-    everything = torch.ones_like(positives)
-    found = {}
-    for name, wanted in {"several": positives, "one": positives & (torch.arange(8) == 4)}.items():
-        scores = torch.linspace(1, 0, 8)[None].clone().requires_grad_()
-        for _ in range(100):
-            (slope,) = torch.autograd.grad(listwise_loss(scores, wanted, everything), scores)
-            scores = (scores - 0.5 * slope).detach().requires_grad_()
-        found[name] = set(scores[0].topk(3).indices.tolist())
-    assert found["several"] == {1, 4, 6}
-    assert found["one"] != {1, 4, 6}
-
-
 @pytest.mark.parametrize("in_batch", [True, False])
 def test_one_positive_among_all_nodes_is_the_contrastive_loss(in_batch):
-    import torch
-
-    batch = side_by_side([toy_graph("a"), toy_graph("b", n_chunks=5)], "both")
+    batch = batch_of([toy_graph("a"), toy_graph("b", n_chunks=5)], BOTH)
     scores = batch.queries @ batch.features.T
     ranked = ranked_scores(scores, batch)
     first = torch.zeros_like(scores, dtype=torch.bool)
@@ -79,16 +60,13 @@ def test_one_positive_among_all_nodes_is_the_contrastive_loss(in_batch):
 
 @pytest.mark.parametrize("in_batch", [True, False])
 def test_responses_are_not_ranked_with_passages(in_batch):
-    import torch
-
     graphs = [toy_graph("a"), toy_graph("b", n_chunks=5)]
-    chosen = LossSettings(ranking=False, in_batch=in_batch)
+    form = LossForm(ranking=False, in_batch=in_batch)
 
     def contrastive(graphs, shift):
-        batch = side_by_side(graphs, "both")
+        batch = batch_of(graphs, BOTH)
         responses = torch.from_numpy(np.concatenate([g.kinds for g in graphs]) == "response")
-        nodes = batch.features + shift * responses[:, None]
-        return losses(nodes, batch, chosen).total.item()
+        return losses(batch.features + shift * responses[:, None], batch, form).total.item()
 
     own = with_own(*graphs)
     assert contrastive(own, 1.0) == contrastive(own, 0.0)
@@ -101,24 +79,21 @@ def test_responses_are_not_ranked_with_passages(in_batch):
 def test_positives_are_the_source_and_what_the_response_used():
     graph = toy_graph("a", n_chunks=8, n_queries=4)
     graph.edges[:, 0] = (9, 11)  # the last response used the second one, which is no passage
-    (found,) = with_own(graph)
-    assert found.positives is not None
-    for i, positives in enumerate(found.positives):
+    (learnable,) = with_own(graph)
+    for i, positives in enumerate(learnable.positives):
         used = set(graph.edges[0][graph.edges[1] == 8 + i].tolist())
         assert set(np.flatnonzero(positives)) == {graph.sources[i]} | {n for n in used if n < 8}
-    assert found.positives.sum() > graph.n_queries
-    assert found.is_ranked.tolist() == (graph.kinds == "chunk").tolist()
-    assert training_key([found], SETTINGS) != training_key([graph], SETTINGS)
+    assert learnable.positives.sum() > graph.n_queries
+    assert learnable.is_ranked.tolist() == (graph.kinds == "chunk").tolist()
 
 
 def test_marked_questions_of_the_split_are_learnt_from():
     graph = toy_graph("a")
-    (found,) = with_positives([graph], marked(graph), VECTORS, None)
-    assert found.positives is not None
-    assert found.query_ids.tolist() == [*graph.query_ids, "m"]
-    assert np.flatnonzero(found.positives[-1]).tolist() == [1, 5]
-    assert found.rankings[-1].tolist() == [1, 5, 0, 2, 3, 4, *range(6, 12)]
-    assert (found.sources[-1], found.queries[-1].tolist()) == (NO_SOURCE, [1] * 16)
+    (learnable,) = with_positives([graph], marked(graph), VECTORS, None)
+    assert learnable.query_ids.tolist() == [*graph.query_ids, "m"]
+    assert np.flatnonzero(learnable.positives[-1]).tolist() == [1, 5]
+    assert learnable.rankings[-1].tolist() == [1, 5, 0, 2, 3, 4, *range(6, 12)]
+    assert (learnable.sources[-1], learnable.queries[-1].tolist()) == (NO_SOURCE, [1] * 16)
     elsewhere = [marked(graph, "val"), marked(graph, None), marked(graph, chunks=())]
     for table in [*elsewhere, marked(toy_graph("b"))]:
         (other,) = with_positives([graph], table, VECTORS, None)
@@ -127,47 +102,31 @@ def test_marked_questions_of_the_split_are_learnt_from():
     assert named.n_queries == graph.n_queries + 1
 
 
-def test_neighbour_edges_are_a_type_of_their_own_in_the_variant_only():
+def test_neighbour_edges_are_a_type_of_their_own():
     graph = toy_graph("a", n_chunks=3, n_queries=1)
-    plain = training_settings("gor", TrainingSettings()).encoder
-    assert graph.as_dgl(plain.direction, plain.neighbours).etypes == ["_E"]
-    typed = graph.as_dgl(SETTINGS.encoder.direction, SETTINGS.encoder.neighbours)
+    plain, typed = (message_graph(graph, FORMS[name].encoder) for name in ("gor", EVIDENCE))
     assert sorted(typed.etypes) == [FOLLOWS, RECORD]
     pairs = {
         name: {(a.item(), b.item()) for a, b in zip(*typed.edges(etype=name), strict=True)}
         for name in typed.etypes
     }
-    loops = {(i, i) for i in range(4)}
-    assert pairs[FOLLOWS] == {(0, 1), (1, 0), (1, 2), (2, 1)} | loops
-    ends = graph.as_dgl(plain.direction).edges()
-    assert pairs[RECORD] == {(a.item(), b.item()) for a, b in zip(*ends, strict=True)}
+    assert pairs[FOLLOWS] == {(0, 1), (1, 0), (1, 2), (2, 1)} | {(i, i) for i in range(4)}
+    assert pairs[RECORD] == {(a.item(), b.item()) for a, b in zip(*plain.edges(), strict=True)}
 
 
 @pytest.mark.parametrize("name", ["gat", "gcn", "sgc", "gin", "sage"])
 def test_messages_pass_between_neighbours_in_the_variant_only(name):
     graph = toy_graph("a", n_chunks=6, n_queries=0)
-    other = toy_graph("a", n_chunks=6, n_queries=0)
+    other = replace(graph, features=graph.features.copy())
     other.features[1] = -other.features[1]
     for method, reached in (("gor", [1]), (EVIDENCE, [0, 1, 2, 3])):  # two layers: two passages
-        chosen = training_settings(method, TrainingSettings(epochs=1)).encoder
-        encoder = train(
-            [toy_graph("b")],
-            TrainingSettings(epochs=1, encoder=chosen.model_copy(update={"name": name})),
-        ).encoder
-        one, two = infer(encoder, [graph, other])
+        form = replace(FORMS[method], epochs=1)
+        form = replace(form, encoder=replace(form.encoder, name=name), loss=LossForm())
+        one, two = embed_nodes(train([toy_graph("b")], form).encoder, [graph, other])
         assert np.flatnonzero(np.abs(one - two).max(1) > 1e-6).tolist() == reached
 
 
-def test_training_is_reproducible_and_its_loss_falls():
+def test_loss_falls():
     graphs = with_own(*(toy_graph(f"d{i}", n_chunks=4 + i) for i in range(4)))
-    first, again = (train(graphs, SETTINGS) for _ in range(2))
-    assert first.checkpoint("m").to_bytes() == again.checkpoint("m").to_bytes()
-    assert first.log[-1].loss == first.log[-1].loss_cl < first.log[0].loss
-
-
-def test_settings_of_other_models_are_as_they_were():
-    assert TrainingSettings().fingerprint == "6802348ca331daad"
-    assert "neighbours" not in TrainingSettings().model_dump()["encoder"]
-    kept = training_settings(EVIDENCE, TrainingSettings()).model_dump()
-    assert kept["encoder"]["neighbours"]
-    assert TrainingSettings.model_validate(kept).encoder.neighbours
+    log = train(graphs, TRAINING).log
+    assert log[-1]["loss"] == log[-1]["loss_cl"] < log[0]["loss"]

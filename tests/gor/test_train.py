@@ -5,46 +5,57 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from gsum_assets.gor import train as module
-from gsum_assets.gor.encoders import new_encoder
-from gsum_assets.gor.infer import infer, load_encoder
-from gsum_assets.gor.methods import training_settings
-from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
-from gsum_assets.gor.source_ranks import source_ranks
-from gsum_assets.gor.train import is_state_of, learning_rate, steps_of_epoch, train
-from gsum_resources.store.checkpoints import CheckpointError, unpack
+from gsum_assets.gor.checks import source_ranks
+from gsum_assets.gor.encoders import embed_nodes, load_encoder, new_encoder
+from gsum_assets.gor.methods import EncoderForm, LossForm, Training
+from gsum_assets.gor.train import learning_rate, train, trained_tables
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, learnt_hash
 from tests.gor.toy_graphs import toy_graph
 
 GRAPHS = [toy_graph(f"d{i}", n_chunks=4 + i, n_queries=2 + i % 3) for i in range(5)]
-SHORT = TrainingSettings(epochs=4, batch_graphs=2, encoder=EncoderSettings(heads=2))
+SHORT = Training(epochs=4, batch_graphs=2, encoder=EncoderForm(heads=2))
 
 
-def checkpoint(trained):
-    return trained.checkpoint("model-a").to_bytes()
+def row_of(trained, training=SHORT):
+    model, _ = trained_tables(trained, GRAPHS, training, "model-a")
+    (row,) = model.to_pylist()
+    return row
+
+
+def weights(trained, training=SHORT):
+    return row_of(trained, training)["weights"]
 
 
 def test_same_seed_gives_same_bytes_in_any_document_order():
-    first = checkpoint(train(GRAPHS, SHORT))
-    assert checkpoint(train(GRAPHS[::-1], SHORT)) == first
-    assert checkpoint(train(GRAPHS, SHORT.model_copy(update={"seed": 1}))) != first
+    first = weights(train(GRAPHS, SHORT))
+    assert weights(train(GRAPHS[::-1], SHORT)) == first
+    assert weights(train(GRAPHS, replace(SHORT, seed=1))) != first
 
 
-@pytest.fixture
-def saves_every_epoch(monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 0)
+def test_no_global_state_is_changed():
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    train(GRAPHS[:1], SHORT)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
 
 
-@pytest.mark.usefixtures("saves_every_epoch")
 @pytest.mark.parametrize("stopped_after", [1, 3, 4])
-def test_resumed_training_equals_uninterrupted_training(stopped_after):
-    states = []
+def test_resumed_training_equals_uninterrupted_training(monkeypatch, stopped_after):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 0)
+    states, logged = [], []
     undisturbed = train(GRAPHS, SHORT, save=states.append)
-    logged = []
-    went_on = train(GRAPHS, SHORT, logged.append, resume=states[stopped_after - 1])
-    assert checkpoint(went_on) == checkpoint(undisturbed)
-    assert [row.loss for row in went_on.log] == [row.loss for row in undisturbed.log]
-    assert [row.epoch for row in logged] == list(range(stopped_after + 1, SHORT.epochs + 1))
+    state = states[stopped_after - 1]
+    resumed = train(GRAPHS, SHORT, logged.append, resume=state)
+    assert weights(resumed) == weights(undisturbed)
+    assert [row["loss"] for row in resumed.log] == [row["loss"] for row in undisturbed.log]
+    assert [row["epoch"] for row in logged] == list(range(stopped_after + 1, SHORT.epochs + 1))
+    for graphs, training in ((GRAPHS[1:], SHORT), (GRAPHS, replace(SHORT, seed=1))):
+        logged.clear()  # the state is of another training
+        train(graphs, training, logged.append, resume=state)
+        assert len(logged) == SHORT.epochs
 
 
 def test_state_is_saved_after_the_interval(monkeypatch):
@@ -52,34 +63,7 @@ def test_state_is_saved_after_the_interval(monkeypatch):
     monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 10)
     monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
     train(GRAPHS, SHORT, save=states.append)
-    assert [len(unpack(state)[1]["log"]) for state in states] == [2, 4]
-
-
-@pytest.mark.usefixtures("saves_every_epoch")
-def test_state_of_another_training_is_refused():
-    states = []
-    train(GRAPHS, SHORT, save=states.append)
-    with pytest.raises(CheckpointError, match="2 epochs belongs to other graphs or settings"):
-        train(GRAPHS[1:], SHORT, resume=states[1])
-    other = SHORT.model_copy(update={"seed": 1})
-    assert is_state_of(states[1], GRAPHS[::-1], SHORT)
-    assert not is_state_of(states[1], GRAPHS, other)
-    assert not is_state_of(states[1], GRAPHS[1:], SHORT)
-
-
-def test_no_global_state_is_changed():
-    import torch
-
-    before, threads = torch.get_rng_state(), torch.get_num_threads()
-    train(GRAPHS[:1], SHORT, threads=threads + 1)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.get_num_threads() == threads
-
-
-def test_trained_embeddings_do_not_depend_on_threads():
-    encoder = train(GRAPHS, SHORT).encoder
-    for one, two in zip(infer(encoder, GRAPHS), infer(encoder, GRAPHS, threads=2), strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-5)
+    assert len(states) == 2
 
 
 def disturbed(start, n_graphs):
@@ -92,18 +76,13 @@ def disturbed(start, n_graphs):
 
 
 def learning(**encoder):
-    return TrainingSettings(
-        epochs=25,
-        batch_graphs=8,
-        learning_rate=1e-2,
-        encoder=EncoderSettings(dropout=0, **encoder),
-        loss=LossSettings(pairs="mean"),
-    )
+    form = EncoderForm(dropout=0, **encoder)
+    return Training(form, epochs=25, batch_graphs=8, learning_rate=1e-2)
 
 
 def mrr(graphs, nodes):
     """Mean reciprocal rank of the sources of all questions."""
-    ranks = [source_ranks(g, e, 1.0).among_nodes for g, e in zip(graphs, nodes, strict=True)]
+    ranks = [source_ranks(g, vectors, 1.0)[1] for g, vectors in zip(graphs, nodes, strict=True)]
     return np.mean(1 / np.concatenate(ranks))
 
 
@@ -111,11 +90,11 @@ def mrr(graphs, nodes):
 def test_each_network_finds_the_source_of_unseen_questions(name):
     graphs = [toy_graph(f"train{i}", 12, 8, noise=0.2) for i in range(24)]
     held_out = [toy_graph(f"held{i}", 12, 8, noise=0.2) for i in range(12)]
-    settings = learning(name=name, residual=False)
-    trained = train(graphs, settings)
-    before = infer(new_encoder(settings.encoder, 16, settings.seed), held_out)
-    after = infer(trained.encoder, held_out)
-    assert trained.log[-1].loss < trained.log[0].loss / 2
+    training = learning(name=name, residual=False)
+    trained = train(graphs, training)
+    before = embed_nodes(new_encoder(training.encoder, 16, training.seed), held_out)
+    after = embed_nodes(trained.encoder, held_out)
+    assert trained.log[-1]["loss"] < trained.log[0]["loss"] / 2
     assert mrr(held_out, after) > mrr(held_out, before) + 0.2
 
 
@@ -123,79 +102,58 @@ def test_residual_form_improves_its_input_on_unseen_documents():
     held_out = disturbed("held", 12)
     trained = train(disturbed("train", 24), learning())
     before = mrr(held_out, [graph.features for graph in held_out])
-    assert mrr(held_out, infer(trained.encoder, held_out)) > before + 0.1
+    assert mrr(held_out, embed_nodes(trained.encoder, held_out)) > before + 0.1
 
 
-@pytest.mark.parametrize(
-    "change", [{"contrastive": False}, {"ranking": False}, {"in_batch": False}, {"pairs": "mean"}]
-)
-def test_each_ablation_trains(change):
-    loss = LossSettings(**change)
-    (*_, last) = train(GRAPHS, SHORT.model_copy(update={"loss": loss})).log
-    expected = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
-    assert last.loss == pytest.approx(expected, rel=1e-5)
+@pytest.mark.parametrize("change", [{"contrastive": False}, {"ranking": False}, {}])
+def test_loss_is_the_sum_of_the_terms_that_are_included(change):
+    loss = LossForm(**change)
+    (*_, last) = train(GRAPHS, replace(SHORT, loss=loss)).log
+    expected = loss.contrastive * last["loss_cl"] + loss.ranking * loss.alpha * last["loss_rank"]
+    assert last["loss"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_without_training_nodes_are_unchanged():
-    encoder = EncoderSettings(name="none")
-    trained = train([toy_graph("unasked", n_queries=0)], TrainingSettings(encoder=encoder))
-    assert trained.log == ()
-    loaded = load_encoder(checkpoint(trained), "model-a", 16)
-    np.testing.assert_array_equal(infer(loaded, GRAPHS[:1])[0], GRAPHS[0].features)
+def test_without_a_network_nodes_are_unchanged_and_nothing_is_learnt_from():
+    training = Training(EncoderForm("none"))
+    trained = train(GRAPHS, training)
+    loaded = load_encoder(weights(trained, training), "model-a", 16)
+    np.testing.assert_array_equal(embed_nodes(loaded, GRAPHS[:1])[0], GRAPHS[0].features)
+    assert row_of(trained, training)["learnt_from"] == []
 
 
-def test_few_chunks_few_documents_and_no_questions():
+def test_few_chunks_and_few_documents():
     one_chunk = toy_graph("one", n_chunks=1, n_queries=1, k=1)
-    unasked = toy_graph("unasked", n_queries=0)
-    for graphs in ([one_chunk], [one_chunk, unasked], [one_chunk, GRAPHS[0]]):
-        assert all(math.isfinite(row.loss) for row in train(graphs, SHORT).log)
-    with pytest.raises(ValueError, match="no document has simulated questions"):
-        train([unasked], SHORT)
-
-
-def test_embeddings_of_two_lengths_are_reported():
-    with pytest.raises(ValueError, match="'z' have length 8, those of 'd0' 16"):
-        train([*GRAPHS, toy_graph("z", dimension=8)], SHORT)
+    for graphs in ([one_chunk], [one_chunk, GRAPHS[0]]):
+        assert all(math.isfinite(row["loss"]) for row in train(graphs, SHORT).log)
 
 
 def test_non_finite_loss_is_reported():
-    wild = TrainingSettings(
-        epochs=20,
-        learning_rate=1e36,
-        encoder=EncoderSettings(name="sgc", residual=False, unit_length=False),
-    )
+    form = EncoderForm(name="sgc", residual=False, unit_length=False)
     with pytest.raises(ValueError, match=r"loss of epoch \d+ is .*; lower learning_rate"):
-        train(GRAPHS, wild)
+        train(GRAPHS, Training(form, epochs=20, learning_rate=1e36))
 
 
-def test_checkpoint_serves_unseen_documents():
+def test_model_states_its_training_and_serves_unseen_documents():
     trained = train(GRAPHS, SHORT)
-    content, unseen = checkpoint(trained), [toy_graph("unseen")]
-    loaded = load_encoder(content, "model-a", 16)
-    np.testing.assert_array_equal(infer(loaded, unseen)[0], infer(trained.encoder, unseen)[0])
-    with pytest.raises(CheckpointError, match="dimension 16"):
-        load_encoder(content, "model-a", 384)
-    with pytest.raises(CheckpointError, match="'model-b'"):
-        load_encoder(content, "model-b", 16)
+    row, unseen = row_of(trained), [toy_graph("unseen")]
+    assert row["learnt_from"] == sorted(learnt_hash(graph.document_id) for graph in GRAPHS)
+    loaded = load_encoder(row["weights"], "model-a", 16)
+    expected = embed_nodes(trained.encoder, unseen)[0]
+    np.testing.assert_array_equal(embed_nodes(loaded, unseen)[0], expected)
+    for model, dimension, message in (("model-a", 384, "dimension 16"), ("b", 16, "'b'")):
+        with pytest.raises(CheckpointError, match=message):
+            load_encoder(row["weights"], model, dimension)
 
 
 def test_checkpoint_with_older_settings_must_be_rebuilt():
-    kept = train(GRAPHS, SHORT).checkpoint("model-a")
-    encoder = {**kept.settings["encoder"], "joined": "averaged"}
-    old = replace(kept, settings={**kept.settings, "encoder": encoder})
-    with pytest.raises(CheckpointError, match=r"\('encoder.joined'\); materialize gor/model again"):
+    checkpoint = Checkpoint.from_bytes(weights(train(GRAPHS, SHORT)))
+    encoder = {**checkpoint.settings["encoder"], "joined": "averaged"}
+    old = replace(checkpoint, settings={**checkpoint.settings, "encoder": encoder})
+    with pytest.raises(CheckpointError, match=r"'joined'.*; materialize gor/model again"):
         load_encoder(old.to_bytes(), "model-a", 16)
 
 
 def test_learning_rate_follows_a_cosine_from_step_to_step():
-    settings = TrainingSettings(learning_rate=1.0)
-    assert learning_rate(settings, 0, 100) == 1
-    assert learning_rate(settings, 50, 100) == pytest.approx(0.5)
-    assert learning_rate(settings, 100, 100) == pytest.approx(0)
-    rates = [epoch.learning_rate for epoch in train(GRAPHS, SHORT).log]
+    assert learning_rate(Training(learning_rate=1.0), 50, 100) == pytest.approx(0.5)
+    rates = [row["learning_rate"] for row in train(GRAPHS, SHORT).log]
     assert rates == [learning_rate(SHORT, step, 12) for step in (0, 3, 6, 9)]  # 5 graphs by 2
-
-
-def test_published_form_takes_the_authors_steps():
-    published = training_settings("gor-published", TrainingSettings())
-    assert published.epochs * steps_of_epoch(published, 400) == 1950

@@ -11,6 +11,7 @@ from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.position_bias import position_bias
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.score_spread import score_spread
+from gsum_assets.plots.training_curves import training_curves
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import toys
 from tests.plots.png import MAX_BYTES, check, drawn, image_of, is_empty
@@ -22,6 +23,7 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "quality_cost": lambda n, names: quality_cost(
         toys.ranked(n, names).get("general", []), toys.costs(names), "tales"
     ),
+    "training_curves": lambda n, _: training_curves(toys.training_log(n), "tales, gor"),
     "win_rate_matrix": lambda n, names: win_rate_matrix(toys.win_rates(n, names), "tales"),
     "position_bias": lambda n, names: position_bias(toys.position_bias(n, names), "tales"),
 }

@@ -92,3 +92,10 @@ def position_bias(n: int, names: list[str]) -> pa.Table:
         for name, share in zip(names, [None, *np.linspace(0, 1, len(names) - 1)], strict=True)
     ]
     return pa.Table.from_pylist(rows if n else [], POSITION_BIAS)
+
+
+def training_log(n: int) -> pa.Table:
+    """`n` epochs whose losses fall; nothing is minimized by ranking."""
+    epochs = np.arange(1, n + 1)
+    columns = dict.fromkeys(("loss", "loss_cl", "entropy", "learning_rate"), 5 / epochs)
+    return pa.table({"epoch": epochs, **columns, "loss_rank": np.zeros(n)})
