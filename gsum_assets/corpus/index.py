@@ -23,7 +23,7 @@ from gsum_assets.pipeline.embed import embed_chunks, embed_questions
 from gsum_assets.pipeline.result import Markdown, Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.chunk_lengths import chunk_lengths
+from gsum_assets.plots.distributions import chunk_lengths
 from gsum_resources.messages.progress import reporter
 from gsum_resources.store.arrow import pc
 

@@ -22,8 +22,8 @@ from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.plots.distributions import score_spread
 from gsum_assets.plots.main_metrics import main_means
-from gsum_assets.plots.score_spread import score_spread
 from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.arrow import pc
 

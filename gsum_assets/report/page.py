@@ -13,11 +13,10 @@ from gsum_assets.evaluation.comparisons import ALL, of_kind
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
+from gsum_assets.plots.judge_plots import position_bias_figure, win_rate_matrix_figure
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
 from gsum_assets.plots.method_ranking import method_ranking_figure
-from gsum_assets.plots.position_bias import position_bias_figure
 from gsum_assets.plots.quality_cost import quality_cost_figure, quality_read_figure
-from gsum_assets.plots.win_rate_matrix import win_rate_matrix_figure
 from gsum_assets.report.board import Board, boards
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split

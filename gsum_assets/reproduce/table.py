@@ -1,7 +1,7 @@
 """Published figures beside ours: means with intervals, and differences paired by question."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,7 @@ Wins = Mapping[tuple[str, str], tuple[float, float, float]]
 """Win rate of the headline with its interval, by opponent and criterion."""
 
 
-@dataclass(frozen=True)
-class SideBySide:
+class SideBySide(NamedTuple):
     """A published table beside ours, as text."""
 
     title: str
@@ -43,46 +42,48 @@ def read_scores(parts: Sequence[Part]) -> Scores:
     embeddings and calls of the index, under the question "".
     """
     scores: dict[str, dict[str, dict[str, float]]] = {}
-
-    def put(part: Part, method: str, metric: str, values: Mapping[str, float]) -> None:
-        for name in part.rows.get(method, ()):
-            scores.setdefault(name, {}).setdefault(metric, {}).update(values)
-
-    def add(part: Part, method: str, rows: pa.Table) -> None:
-        for row in rows.select(["metric", "query_id", "value"]).to_pylist():
-            put(part, method, row["metric"], {row["query_id"]: row["value"]})
-
     for part in parts:
-        store = ParquetStore(part.home.warehouse)
-        for partition in store.partitions(TABLES["scores"], part.corpus):
-            rows, _ = store.read(TABLES["scores"], [partition])
-            add(part, partition.method or "", main_scores(rows))
-        for partition in store.partitions(TABLES["rankings"], part.corpus):
-            ranked, _ = store.read(TABLES["rankings"], [partition], ["query_id", "latency_s"])
-            seconds = {row["query_id"]: row["latency_s"] for row in ranked.to_pylist()}
-            put(part, partition.method or "", f"{_SECONDS}query", seconds)
-        costs, _ = store.read(TABLES["costs"], store.partitions(TABLES["costs"], part.corpus))
-        for row in costs.filter(pc.equal(costs["stage"], "index")).to_pylist():
-            put(part, row["method"], f"{_SECONDS}index", {"": row["latency_s"]})
-        judged = store.partitions(TABLES["judgements"], part.corpus)
-        ratings = rating_scores(store.read(TABLES["judgements"], judged)[0])
-        for method in part.rows:
-            add(part, method, ratings.filter(pc.equal(ratings["method"], method)))
+        for method, metric, query_id, value in _stored(part):
+            for name in part.rows.get(method, ()):
+                scores.setdefault(name, {}).setdefault(metric, {})[query_id] = value
     return scores
+
+
+def _stored(part: Part) -> Iterator[tuple[str, str, str, float]]:
+    """Yield method, metric, question and value of a part."""
+    for method, rows in _read(part, "scores"):
+        for row in main_scores(rows).to_pylist():
+            yield method, row["metric"], row["query_id"], row["value"]
+    for method, rows in _read(part, "rankings", ["query_id", "latency_s"]):
+        for row in rows.to_pylist():
+            yield method, f"{_SECONDS}query", row["query_id"], row["latency_s"]
+    for _, rows in _read(part, "costs"):
+        for row in rows.filter(pc.equal(rows["stage"], "index")).to_pylist():
+            yield row["method"], f"{_SECONDS}index", "", row["latency_s"]
+    for _, rows in _read(part, "judgements"):
+        for row in rating_scores(rows).to_pylist():
+            yield row["method"], row["metric"], row["query_id"], row["value"]
+
+
+def _read(
+    part: Part, name: str, columns: Sequence[str] | None = None
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the method, if there is one, and the rows of each partition of a table."""
+    store, table = ParquetStore(part.home.warehouse), TABLES[name]
+    for partition in store.partitions(table, part.corpus):
+        yield partition.method or "", store.read(table, [partition], columns)[0]
 
 
 def read_wins(parts: Sequence[Part], headline: str) -> Wins:
     """Return the stored win rates of the headline's method."""
-    wins = {}
-    for part in parts:
-        store, table = ParquetStore(part.home.warehouse), TABLES["win_rates"]
-        rows, _ = store.read(table, store.partitions(table, part.corpus))
-        for row in rows.to_pylist():
-            if headline in part.rows.get(row["method"], ()) and row["win_rate"] is not None:
-                for opponent in part.rows.get(row["opponent"], ()):
-                    key = opponent, row["criterion"]
-                    wins[key] = row["win_rate"], row["low"], row["high"]
-    return wins
+    return {
+        (opponent, row["criterion"]): (row["win_rate"], row["low"], row["high"])
+        for part in parts
+        for _, rows in _read(part, "win_rates")
+        for row in rows.to_pylist()
+        if headline in part.rows.get(row["method"], ()) and row["win_rate"] is not None
+        for opponent in part.rows.get(row["opponent"], ())
+    }
 
 
 def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideBySide]:
@@ -91,31 +92,29 @@ def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideByS
     The last two columns are the headline's method minus the row in the first metric: as published,
     and ours over the questions that both have, with Student's interval of the differences.
     """
+    n = max((len(of) for by in scores.values() for of in by.values()), default=0)
     for table in preset.tables:
         header = ["row", "method"]
         for metric in table.metrics:
             header += [f"{metric}, paper", "ours"]
-        is_compared = not (table.metrics[0].startswith(_WIN) or _are_seconds(table))
+        are_seconds = all(metric.startswith(_SECONDS) for metric in table.metrics)
+        is_compared = not (table.metrics[0].startswith(_WIN) or are_seconds)
         if is_compared:
             header += [f"{preset.headline} − row", "ours"]
         rows = []
         for row, method in table.methods.items():
             cells = [row, method or NONE]
             for metric, published in zip(table.metrics, table.published(row), strict=True):
-                cells += [_number(published), _ours(method, metric, scores, wins)]
+                figure = NONE if published is None else f"{published:g}"
+                cells += [figure, _ours(method, metric, scores, wins)]
             if is_compared:
                 cells += _against(preset.headline, table, row, scores)
             rows.append(cells)
-        n = max((len(of) for by in scores.values() for of in by.values()), default=0)
         title = (
-            f"{preset.paper}, {table.name}: {'seconds' if _are_seconds(table) else 'percent'}, "
+            f"{preset.paper}, {table.name}: {'seconds' if are_seconds else 'percent'}, "
             f"ours over {n:,} questions, ± half the 95% interval"
         )
         yield SideBySide(title, header, rows)
-
-
-def _are_seconds(table: PublishedTable) -> bool:
-    return all(metric.startswith(_SECONDS) for metric in table.metrics)
 
 
 def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
@@ -152,10 +151,6 @@ def _against(headline: str, table: PublishedTable, row: str, scores: Scores) -> 
         return [published, NONE]
     difference = compare([ours[q] for q in both], [theirs[q] for q in both])
     return [published, _with_interval(*difference[:3], sign="+")]
-
-
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:g}"
 
 
 def _with_interval(mean: float, low: float, high: float, sign: str = "") -> str:

@@ -11,7 +11,7 @@ import torch
 from gsum_assets.gor.encoders import FOLLOWS, RECORD, batch_of, embed_nodes, message_graph
 from gsum_assets.gor.graphs import NO_SOURCE
 from gsum_assets.gor.learn import with_positives
-from gsum_assets.gor.losses import contrastive_loss, listwise_loss, losses, ranked_scores
+from gsum_assets.gor.losses import listwise_loss, losses
 from gsum_assets.gor.methods import EVIDENCE, FORMS, EncoderForm, LossForm
 from gsum_assets.gor.train import train
 from gsum_assets.pipeline.embed import vector_column
@@ -40,22 +40,6 @@ def test_loss_of_several_positives_is_known():
     candidates = torch.tensor([[True, True, True, False]])  # the last is of another kind
     expected = math.log(math.exp(0.8) + math.exp(0.6) + 1) - (0.8 + 0.6) / 2
     assert listwise_loss(scores, positives, candidates).item() == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize("in_batch", [True, False])
-def test_one_positive_among_all_nodes_is_the_contrastive_loss(in_batch):
-    batch = batch_of([toy_graph("a"), toy_graph("b", n_chunks=5)], BOTH)
-    scores = batch.queries @ batch.features.T
-    ranked = ranked_scores(scores, batch)
-    first = torch.zeros_like(scores, dtype=torch.bool)
-    candidates, row, column = torch.full_like(first, in_batch), 0, 0
-    for own in ranked:
-        rows, columns = slice(row, row + own.shape[0]), slice(column, column + own.shape[1])
-        first[rows, columns] = scores[rows, columns] == own[:, :1]
-        candidates[rows, columns] = True
-        row, column = rows.stop, columns.stop
-    expected = contrastive_loss(scores, ranked, in_batch)
-    torch.testing.assert_close(listwise_loss(scores, first, candidates), expected)
 
 
 @pytest.mark.parametrize("in_batch", [True, False])

@@ -39,21 +39,5 @@ def toy_graph(
     )
 
 
-def permuted(graph: RecordGraph, order: np.ndarray) -> RecordGraph:
-    """Return the same graph with node i at position `order[i]`."""
-    inverse = np.argsort(order)
-    return RecordGraph(
-        graph.document_id,
-        graph.node_ids[inverse],
-        graph.kinds[inverse],
-        graph.features[inverse],
-        order[graph.edges],
-        graph.queries,
-        order[graph.rankings],
-        order[graph.sources],
-        graph.query_ids,
-    )
-
-
 def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)

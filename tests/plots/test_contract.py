@@ -5,14 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gsum_assets.plots.chunk_lengths import chunk_lengths
+from gsum_assets.plots.distributions import chunk_lengths, score_spread
 from gsum_assets.plots.figure import empty_figure, to_png
+from gsum_assets.plots.judge_plots import position_bias, win_rate_matrix
 from gsum_assets.plots.method_ranking import method_ranking
-from gsum_assets.plots.position_bias import position_bias
 from gsum_assets.plots.quality_cost import quality_cost
-from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.plots.training_curves import training_curves
-from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import toys
 from tests.plots.png import MAX_BYTES, check, drawn, image_of, is_empty
 
@@ -25,6 +23,7 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     ),
     "training_curves": lambda n, _: training_curves(toys.training_log(n), "tales, gor"),
     "win_rate_matrix": lambda n, names: win_rate_matrix(toys.win_rates(n, names), "tales"),
+    "win_rate_matrices": lambda n, names: win_rate_matrix(toys.win_rates(n, names), "tales", None),
     "position_bias": lambda n, names: position_bias(toys.position_bias(n, names), "tales"),
 }
 FEW = ["one", "two", "three"]
@@ -48,16 +47,6 @@ def test_same_rows_give_the_same_bytes(draw: Callable) -> None:
 def test_large_tables_give_small_plots() -> None:
     assert len(chunk_lengths(toys.chunks(20_000, MANY * 50), 256, "tales")) < MAX_BYTES
     assert len(score_spread(toys.scores(5_000, ["rouge1", "p@3"]), "tales")) < MAX_BYTES
-
-
-@pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
-def test_every_criterion_fits_into_one_small_plot(names: list[str]) -> None:
-    check(win_rate_matrix(toys.win_rates(60, names), "tales", None))
-
-
-def test_chunks_beyond_the_limit_are_shown() -> None:
-    rows = toys.chunks(50, FEW)  # the longest has more than 200 word pieces
-    assert chunk_lengths(rows, 64, "tales") != chunk_lengths(rows, 256, "tales")
 
 
 @pytest.mark.parametrize("n", [1, 5, 50])

@@ -41,7 +41,7 @@ def _odsum_story(folder: Path) -> None:
         }
 
     stories = [
-        {"questions": [question(topic)], "divided_document": [" ".join(_said(topic))] * 1}
+        {"questions": [question(topic)]}
         | {"divided_document": [" ".join(_said(topic)), f"Later the {topic} was sold."]}
         for topic in _TOPICS
     ]

@@ -64,7 +64,7 @@ def test_settings_are_those_of_the_home_with_the_preset_over_them(
     }
     settings = load_settings(part.home.corpora / part.corpus)
     assert (settings.answer.max_words, settings.answer.splits) == (100, ["test", "dev"])
-    assert settings.gor["training"]["loss"]["alpha"] == 0.9
+    assert settings.gor["training"]["alpha"] == 0.9
     assert settings.kind == "meeting"
 
 

@@ -68,14 +68,6 @@ def test_published_and_ours_stand_side_by_side() -> None:
     ]
 
 
-def test_a_table_without_the_headline_has_no_difference() -> None:
-    rows = {"BM25": ["bm25", 32.0, 6.1]}
-    table = PRESET.tables[0].model_copy(update={"rows": rows})
-    preset = PRESET.model_copy(update={"tables": [table]})
-    (shown,) = side_by_side(preset, {"bm25": {"rouge1": VALUES}}, {})
-    assert shown.rows[0][6:] == [NONE, NONE]
-
-
 def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
     rows = {"BM25": ["bm25", 21.46]}
     table = PRESET.tables[0].model_copy(update={"rows": rows, "metrics": ["F1@1"]})

@@ -28,8 +28,8 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.position_bias import position_bias as draw_position_bias
-from gsum_assets.plots.win_rate_matrix import win_rate_matrix
+from gsum_assets.plots.judge_plots import position_bias as draw_position_bias
+from gsum_assets.plots.judge_plots import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel, Reply
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.vocabulary import n_words
