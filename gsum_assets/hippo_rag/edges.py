@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.hippo_rag.settings import GraphSettings
-from gsum_assets.multi_hop.mentions import entity_mentions
+from gsum_assets.multi_hop.graph import entity_mentions
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Embedder
 

@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.hippo_rag.edges import edge_rows
-from gsum_assets.hippo_rag.prompts import PROMPTS
 from gsum_assets.hippo_rag.retriever import HippoRag, PhraseGraph
 from gsum_assets.hippo_rag.settings import (
     GraphSettings,
@@ -12,7 +11,7 @@ from gsum_assets.hippo_rag.settings import (
     LinkingSettings,
     WalkSettings,
 )
-from gsum_assets.hippo_rag.triples import link_questions, similarities, triple_rows
+from gsum_assets.hippo_rag.triples import PROMPTS, link_questions, similarities, triple_rows
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.hippo_rag.settings import WalkSettings
-from gsum_assets.multi_hop.walk import passage_graph, passage_scores
+from gsum_assets.multi_hop.graph import passage_graph, passage_scores
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense

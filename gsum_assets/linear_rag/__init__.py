@@ -2,7 +2,7 @@
 
 1. `tri_graph.py`: passages, sentences and entities with their matrices (4.1), from the entities of
    the concept graph.
-2. `question_entities.py`, `activation.py`: entities of the question activate others over sentences
+2. `activation.py`: entities of the question activate others over sentences
    that are similar to it (4.2).
 3. `retriever.py`: personalized PageRank from activated entities and similar passages (4.3).
 

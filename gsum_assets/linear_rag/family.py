@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 
-from gsum_assets.linear_rag.question_entities import QuestionEntities
+from gsum_assets.linear_rag.activation import QuestionEntities
 from gsum_assets.linear_rag.retriever import LinearRag
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
-from gsum_assets.multi_hop.mentions import entity_mentions, entity_of_name
+from gsum_assets.multi_hop.graph import entity_mentions, entity_of_name
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.family import Family

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from gsum_assets.linear_rag.activation import activate, passage_restarts
-from gsum_assets.linear_rag.question_entities import QuestionEntities
+from gsum_assets.linear_rag.activation import QuestionEntities, activate, passage_restarts
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
-from gsum_assets.multi_hop.walk import passage_scores
+from gsum_assets.multi_hop.graph import passage_scores
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Scores, best_of_nodes

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
-from gsum_assets.multi_hop.walk import passage_graph
+from gsum_assets.multi_hop.graph import passage_graph
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import pc
 

@@ -8,9 +8,8 @@ from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.raptor.clusters import reducer
-from gsum_assets.raptor.prompts import PROMPTS
 from gsum_assets.raptor.settings import ContextSettings, RaptorSettings, TreeSettings
-from gsum_assets.raptor.tree import summarize
+from gsum_assets.raptor.tree import PROMPTS, summarize
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.contexts import node_collection, nodes_within
 from gsum_assets.retrieval.dense import Dense

@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.hippo_rag.edges import synonyms
-from gsum_assets.hippo_rag.prompts import Recognition
 from gsum_assets.hippo_rag.retriever import HippoRag, PhraseGraph, phrase_weights
 from gsum_assets.hippo_rag.settings import GraphSettings, WalkSettings
-from gsum_assets.hippo_rag.triples import link_questions, triple_rows
+from gsum_assets.hippo_rag.triples import Recognition, link_questions, triple_rows
 from tests.gor.toy_documents import Scripted
 from tests.models import HashEmbedder
 from tests.multi_hop.toys import NAMES, collection, edges, question

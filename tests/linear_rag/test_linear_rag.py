@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
-from gsum_assets.linear_rag.activation import Activation, activate, passage_restarts
-from gsum_assets.linear_rag.question_entities import QuestionEntities
+from gsum_assets.linear_rag.activation import (
+    Activation,
+    QuestionEntities,
+    activate,
+    passage_restarts,
+)
 from gsum_assets.linear_rag.retriever import LinearRag
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
-from gsum_assets.multi_hop.mentions import entity_mentions
+from gsum_assets.multi_hop.graph import entity_mentions
 from tests.multi_hop.toys import NAMES, aliases, chunks, collection, question, sentences
 
 SENTENCES, ENTITIES = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 2, 3])

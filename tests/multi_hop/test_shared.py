@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.multi_hop.mentions import entity_mentions
-from gsum_assets.multi_hop.walk import passage_graph, passage_scores
+from gsum_assets.multi_hop.graph import entity_mentions, passage_graph, passage_scores
 from tests.multi_hop.toys import aliases, chunks
 
 

@@ -1,16 +1,20 @@
-"""Sentences that name entities of the concept graph.
+"""Graphs of passages and entities: mentions of entities, and personalized PageRank over both.
 
 Extraction reads a chunk alone and may miss a name there, such as one word at the start of a
-sentence. An entity that the graph has is therefore linked to every sentence that holds one of its
-names.
+sentence. An entity that the concept graph has is therefore linked to every sentence that holds one
+of its names.
 """
 
+import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.names import name_key, texts_holding
+from gsum_assets.graphs.pagerank import WalkGraph, personalized_pagerank
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.sentences import read_sentences
 
+_TOLERANCE = 1e-10  # a corpus has thousands of passages, whose probabilities are small
+_DECIMALS = 8
 _SCHEMA = pa.schema(
     [("chunk_id", pa.string()), ("position", pa.int32()), ("entity_id", pa.string())]
 )
@@ -51,3 +55,37 @@ def entity_mentions(chunks: pa.Table, aliases: pa.Table) -> pa.Table:
     }
     columns = zip(*sorted(rows), strict=True) if rows else ((), (), ())
     return pa.table(dict(zip(_SCHEMA.names, map(list, columns), strict=True)), _SCHEMA)
+
+
+def passage_graph(
+    n_passages: int, n_entities: int, edges: np.ndarray, weights: np.ndarray
+) -> WalkGraph:
+    """Return an undirected graph whose nodes are the passages, then the entities.
+
+    Parameters
+    ----------
+    edges : both nodes of each edge, `(n_edges, 2)`; parallel edges add up.
+    weights : `(n_edges,)`, positive.
+    """
+    sources, targets = edges.T
+    return WalkGraph(
+        n_passages + n_entities,
+        np.concatenate([sources, targets]),
+        np.concatenate([targets, sources]),
+        np.concatenate([weights, weights]).astype(np.float64),
+    )
+
+
+def passage_scores(graph: WalkGraph, restart: np.ndarray, damping: float, n: int) -> np.ndarray:
+    """Return the probability of each of the first `n` nodes, 0 where no node has weight, `(n,)`.
+
+    Parameters
+    ----------
+    restart : weights of the nodes to which the walk returns, `(n_nodes,)`, not negative.
+    damping : probability of a step along an edge.
+    """
+    seeds = np.flatnonzero(restart)
+    if not len(seeds):
+        return np.zeros(n)
+    walk = personalized_pagerank(graph, seeds, restart[seeds], 1 - damping, _TOLERANCE)
+    return np.round(walk[:n], _DECIMALS)
