@@ -55,27 +55,16 @@ def look_for_missing(
     return Missing(since, [corpus for corpus, left in left_h.items() if left <= 0], notes)
 
 
-class MissingCorpora:
-    """The table `MISSING` of a store's state database."""
+def missing_since(store: ParquetStore) -> dict[str, float]:
+    """Return when each missing corpus was first noted in the state database, Unix time."""
+    with state_of(store).reading() as connection:
+        rows = connection.execute(sa.select(MISSING.c.corpus, MISSING.c.since))
+        return {row.corpus: row.since for row in rows}
 
-    def __init__(self, store: ParquetStore) -> None:
-        self._store = store
 
-    def since(self) -> dict[str, float]:
-        """Return when each missing corpus was first noted, Unix time."""
-        with state_of(self._store).reading() as connection:
-            rows = connection.execute(sa.select(MISSING.c.corpus, MISSING.c.since))
-            return {row.corpus: row.since for row in rows}
-
-    def note(self, corpora: Collection[str], now: float) -> None:
-        """Note that folders are missing; an earlier note counts."""
-        if corpora:
-            rows = [{"corpus": corpus, "since": now} for corpus in sorted(corpora)]
-            with state_of(self._store).writing() as connection:
-                insert_new(connection, MISSING, rows)
-
-    def clear(self, corpora: Collection[str]) -> None:
-        """Remove the notes of corpora that are back, or forgotten."""
-        if corpora:
-            with state_of(self._store).writing() as connection:
-                connection.execute(sa.delete(MISSING).where(MISSING.c.corpus.in_(list(corpora))))
+def note_missing(store: ParquetStore, since: Mapping[str, float]) -> None:
+    """Replace the notes on missing corpora; an earlier note on the same corpus counts."""
+    with state_of(store).writing() as connection:
+        connection.execute(sa.delete(MISSING).where(MISSING.c.corpus.not_in(list(since))))
+        if rows := [{"corpus": corpus, "since": first} for corpus, first in since.items()]:
+            insert_new(connection, MISSING, rows)

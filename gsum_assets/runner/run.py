@@ -20,7 +20,7 @@ from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_pr
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
-from gsum_assets.forgetting.missing import MissingCorpora, look_for_missing
+from gsum_assets.forgetting.missing import look_for_missing, missing_since, note_missing
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.changes import move_requests
@@ -318,12 +318,12 @@ def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str
 
     The time counts from when a run first noted it.
     """
-    missing, now = MissingCorpora(pipeline.store), time.time()
-    known, noted = instance.get_dynamic_partitions(CORPORA), missing.since()
+    known, noted = instance.get_dynamic_partitions(CORPORA), missing_since(pipeline.store)
     grace_h = pipeline.home.settings().automation.forget_after_h
-    found = look_for_missing(pipeline.home.corpora, known, noted, now, grace_h)
-    missing.note(found.since.keys() - noted.keys(), now)
-    missing.clear([*(noted.keys() - found.since.keys()), *found.overdue])
+    found = look_for_missing(pipeline.home.corpora, known, noted, time.time(), grace_h)
+    left = {c: since for c, since in found.since.items() if c not in found.overdue}
+    if left != noted:
+        note_missing(pipeline.store, left)
     for corpus in found.overdue:
         with locked(pipeline.store, corpus, str(uuid.uuid4())):
             forget_corpus(pipeline.workspace, corpus)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.cli.terminal import Console
-from gsum_assets.forgetting.missing import MissingCorpora
+from gsum_assets.forgetting.missing import note_missing
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
@@ -107,9 +107,8 @@ def test_deleted_corpus_loses_its_partition_and_files(two: House) -> None:
     shutil.rmtree(two.folder)
     assert two.run(["bm25"], "second").is_complete
     assert two.table("scores").num_rows  # the folder may come back
-    missing = MissingCorpora(two.store)
-    missing.clear([CORPUS])
-    missing.note([CORPUS], time.time() - 25 * 3600)
+    note_missing(two.store, {})
+    note_missing(two.store, {CORPUS: time.time() - 25 * 3600})
     assert two.run(["bm25"], "second").is_complete
     with two.instance() as instance:
         assert instance.get_dynamic_partitions("corpora") == ["second"]
