@@ -25,7 +25,6 @@ class Scope:
     ----------
     ids : `(n,)`.
     vectors : unit vectors of the passages, `(n, dim)`.
-    starts : index of each document's first passage, then n, `(n_documents + 1,)`.
     places : position of each passage in its document, 0 for the first to 1 for the last, `(n,)`.
     before, behind : passages directly before and behind in the document, `(n, FURTHEST)`, nearest
         first; -1 where there is none.
@@ -34,7 +33,6 @@ class Scope:
 
     ids: Sequence[str]
     vectors: np.ndarray
-    starts: np.ndarray
     places: np.ndarray
     before: np.ndarray
     behind: np.ndarray
@@ -118,11 +116,9 @@ class ScopeIndex:
         """
         chosen = np.arange(len(self)) if chosen is None else chosen
         ids = [self._collection.chunk_ids[i] for i in map(int, chosen)]
-        owners = self._owner[chosen]
         return Scope(
             ids=ids,
             vectors=self.vectors[chosen],
-            starts=np.append(np.unique(owners, return_index=True)[1], len(chosen)),
             places=self._places[chosen],
             before=self._shifted(chosen, -1),
             behind=self._shifted(chosen, 1),

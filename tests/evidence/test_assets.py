@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gsum_assets.answering.ask import ask
 from gsum_resources.store.arrow import pc
-from tests.conftest import CORPUS, House, written_by
+from tests.conftest import House, written_by
 from tests.families.small import DOCUMENTS, home_of
 from tests.pipeline.homes import copy_of
 
@@ -44,12 +43,3 @@ def test_changes_embed_their_sentences_and_a_budget_changes_the_contexts_alone(
         assert "evidence/contexts" in written
         assert not [name for name in written if "rankings" in name or "sentences" in name]
         assert n_passages(house, "evidence") == n_passages(house, "evidence-no-graph") == [1, 1]
-
-
-@pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_an_answer_is_explained(indexed: House, document_id: str | None) -> None:
-    question = "Who met the boat?"
-    answer = ask(indexed.workspace, CORPUS, question, "evidence", document_id, explain=True)
-    assert f"\n\npassages read: {len(answer.passages)} of " in answer.explanation
-    for passage in answer.passages:
-        assert passage["node_id"] in answer.explanation

@@ -86,16 +86,6 @@ def test_rows_in_another_order_give_the_same_result() -> None:
         assert found.rankings.equals(expected.rankings)
 
 
-def test_a_question_about_a_document_depends_on_that_document_alone() -> None:
-    together = ranked(["Who ground flour?"], ["mill"]).probabilities
-    parts = tables({"mill": TEXTS["mill"]}, VECTORS[9:])
-    rows = [(i, k, "Ann", 5 + k) for i in parts[1]["chunk_id"].to_pylist() for k in range(3)]
-    vectors = random_units(42, seed=1)[27:]
-    questions = Questions(["q0"], ["Who ground flour?"], ["mill"], random_units(1, seed=2))
-    index = SentenceIndex.of_rows(sentences(rows, list(vectors)))
-    assert ranked_in(parts, index, questions).probabilities.equals(together)
-
-
 def asked(*texts: str, scopes: Sequence[str | None] | None = None) -> pa.Table:
     """Rows of `queries` about documents, or all of them."""
     ids = [f"q{i}" for i in range(len(texts))]
