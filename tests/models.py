@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gsum_resources.embedding.vectors import unit_length
+from gsum_resources.embedding.windows import unit_length
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.text.vocabulary import content_stems
 

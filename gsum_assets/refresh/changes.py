@@ -7,6 +7,7 @@ costs nothing. What was removed is listed until the leftovers of deleted documen
 """
 
 import uuid
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.settings_file import keep_methods
+from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_resources.state.database import REQUESTS, state_of
@@ -109,3 +111,26 @@ def move_requests(workspace: Workspace, corpus: str) -> str:
     with state.writing() as connection:
         connection.execute(sa.delete(REQUESTS).where(of_corpus))
     return line
+
+
+def with_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> list[str]:
+    """Return the methods that a run would keep up to date if some more are named.
+
+    Parameters
+    ----------
+    names : of methods and families, "default" and "all". Before its first run a corpus keeps these
+        alone, later those of before, too.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read, or a method is unknown.
+    """
+    root = workspace.home.corpora
+    before = METHODS.wanted(root, corpus)
+    if not names:
+        return before
+    added = METHODS.wanted(root, corpus, names)
+    is_new = not workspace.store.partitions(TABLES["documents"], corpus)
+    is_set = load_settings(root / corpus).methods is not None
+    return added if is_new and not is_set else list(dict.fromkeys([*before, *added]))

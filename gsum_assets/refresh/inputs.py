@@ -14,7 +14,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.usage import CountingLedger, Usage
 from gsum_assets.registry.declared import Declared, work_of
 from gsum_assets.registry.families import METHODS
-from gsum_resources.embedding.embedding_ledger import Batch, EmbeddingLedger
+from gsum_resources.embedding.memoized import Batch, EmbeddingLedger
 from gsum_resources.messages.progress import reporter
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.input_key import InputKey, section_version

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gsum_resources.embedding.embedding_ledger import Batch
+from gsum_resources.embedding.memoized import Batch
 from gsum_resources.llm.ledger import Ledger
 
 

@@ -8,10 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gsum_resources.embedding.encoder import Precision, TextEncoder
-from gsum_resources.embedding.model_files import PACKAGED
-from gsum_resources.embedding.model_settings import Pooling, query_encoder_name
-from gsum_resources.embedding.vectors import unit_length, weighted_means
-from gsum_resources.embedding.windows import Windows
+from gsum_resources.embedding.model_files import PACKAGED, Pooling, query_encoder_name
+from gsum_resources.embedding.windows import Windows, unit_length, weighted_means
 
 OnProgress = Callable[[int, int], None]
 

@@ -11,12 +11,14 @@ import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, equal_length_batches, filled_up
 from gsum_resources.embedding.model_files import (
+    ModelSettings,
+    Pooling,
     model_digest,
     model_folder,
     read_json,
+    read_model_settings,
     transformer_folder,
 )
-from gsum_resources.embedding.model_settings import ModelSettings, Pooling, read_model_settings
 from gsum_resources.embedding.processor import (
     bfloat16_supported,
     physical_cores,

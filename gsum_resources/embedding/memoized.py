@@ -1,25 +1,66 @@
 """`MemoizedEmbedder`: skips texts that this or another process has embedded before."""
 
+import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
-from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
 from gsum_resources.endpoint.budget import Amount, Reserve, Spending, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.messages.progress import reporter
-from gsum_resources.protocols.models import Embedder, Gradual, Metered, Streaming
+from gsum_resources.protocols.models import Embedder, Gradual, Metered, PassageScorer, Streaming
+from gsum_resources.store.appended import path_of
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.table import Table
 
 _BATCH = 512  # texts per write to the memo: about ten seconds of work on two cores
 
 
 Items = Sequence[tuple[bytes, str]]
 """Texts, each with its key in the memo."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cost of embedding texts, or scoring pairs, without memo: a row of `embedding_calls`."""
+
+    model: str
+    n_texts: int
+    tokens_in: int
+    latency_s: float
+    cost_usd: float
+
+
+OnBatch = Callable[[Batch], None]
+
+
+class Meter:
+    """Measures the tokens and the time that a model takes, from creation on."""
+
+    def __init__(self, model: Embedder | PassageScorer) -> None:
+        self._model = model
+        self._tokens, self._started = self._read(), time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the meter was created."""
+        return time.perf_counter() - self._started
+
+    def batch(self, n_texts: int) -> Batch:
+        """Return the cost of `n_texts` texts or pairs."""
+        tokens = self._read() - self._tokens
+        price = self._model.usd_per_million_tokens if isinstance(self._model, Metered) else 0.0
+        return Batch(self._model.identity, n_texts, tokens, self.seconds, tokens * price / 1e6)
+
+    def _read(self) -> int:
+        return self._model.tokens_read if isinstance(self._model, Metered) else 0
 
 
 class MemoizedEmbedder:
@@ -185,3 +226,20 @@ def _embed_of(embedder: Embedder) -> Callable[[tuple[str, Sequence[str]]], np.nd
         return embedder.embed_queries(texts) if side == "query" else embedder.embed(texts)
 
     return embed
+
+
+@dataclass(frozen=True)
+class EmbeddingLedger:
+    """Records the batches of one asset and corpus."""
+
+    store: ParquetStore
+    table: Table
+    corpus: str
+    asset: str
+
+    def enter(self, batch: Batch) -> None:
+        """Write a finished batch as a new file of the corpus."""
+        row = {"asset": self.asset, **asdict(batch), "time": time.time_ns() // 1000}
+        rows = pa.Table.from_pylist([row], self.table.schema)
+        path = path_of(self.store, self.table, self.corpus, uuid.uuid4().hex)
+        self.store.write_file(path, rows, compression="zstd")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gsum_resources.embedding.vectors import unit_length, weighted_means
+from gsum_resources.embedding.windows import unit_length, weighted_means
 from gsum_resources.endpoint import Endpoint, EndpointError
 from gsum_resources.protocols.models import EmbedderUnavailableError
 from gsum_resources.settings.schema import EmbeddingSettings

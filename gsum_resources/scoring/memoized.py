@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
+from gsum_resources.embedding.memoized import Meter, OnBatch
 from gsum_resources.endpoint.budget import Amount, Reserve, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.protocols.models import Metered, OnRow, PassageScorer

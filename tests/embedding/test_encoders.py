@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from gsum_resources.embedding.batches import equal_form_batches, filled_up, run_lengths
 from gsum_resources.embedding.embedder import LocalEmbedder, Precision
 from gsum_resources.embedding.processor import bfloat16_supported
-from gsum_resources.embedding.vectors import unit_length, weighted_means
-from gsum_resources.embedding.windows import WindowCutter
+from gsum_resources.embedding.windows import WindowCutter, unit_length, weighted_means
 from tests.embedding.tiny_models import token_ids, write_tokenizer
 
 # Windows cover every token; batches take every window once; vectors by closed form.

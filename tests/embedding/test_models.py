@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from gsum_resources.embedding.embedder import LocalEmbedder
-from gsum_resources.embedding.model_files import ModelNotFoundError
-from gsum_resources.embedding.model_settings import query_encoder_name, read_model_settings
+from gsum_resources.embedding.model_files import (
+    ModelNotFoundError,
+    query_encoder_name,
+    read_model_settings,
+)
 from tests.embedding.tiny_models import token_ids, write_bert, write_dpr, write_pooling
 
 

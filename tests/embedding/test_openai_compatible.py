@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.embedding.embedding_ledger import Batch
-from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.embedding.memoized import Batch, MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import EmbeddingError, OpenAICompatibleEmbedder, cut
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.protocols.models import Embedder, Metered, ModelUnavailableError

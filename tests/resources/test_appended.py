@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.embedding.embedding_ledger import Batch, EmbeddingLedger
+from gsum_resources.embedding.memoized import Batch, EmbeddingLedger
 from gsum_resources.store.appended import MANY, path_of, read_appended, unite_appended
 from gsum_resources.store.parquet_store import ParquetStore
 

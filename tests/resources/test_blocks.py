@@ -15,8 +15,7 @@ from pydantic import create_model
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest, nearest_by_product
 from gsum_resources.embedding import memoized
-from gsum_resources.embedding.embedding_ledger import Batch
-from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.embedding.memoized import Batch, MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, engine_of
 from gsum_resources.llm.transformers_local import SpreadModel

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.usage import CountingLedger, Usage
-from gsum_resources.embedding.embedding_ledger import Batch
+from gsum_resources.embedding.memoized import Batch
 from gsum_resources.state.database import CALLS, state_of
 from gsum_resources.store.parquet_store import ParquetStore
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.embedding.embedding_ledger import Batch
+from gsum_resources.embedding.memoized import Batch
 from gsum_resources.protocols.models import ModelUnavailableError, OnRow, PassageScorer
 from gsum_resources.scoring import memoized
 from gsum_resources.scoring.memoized import MemoizedScorer
