@@ -27,6 +27,8 @@ def unknown(kind: str, name: str, known: Collection[str]) -> UnknownNameError:
 def methods() -> "pd.DataFrame":
     """Return the methods that gsum has, with the family of each.
 
+    Ablations, controls and upper bounds run by their names, too; the page on methods lists them.
+
     Returns
     -------
     pandas.DataFrame
@@ -44,7 +46,7 @@ def methods() -> "pd.DataFrame":
     rows = [
         (method, family.name, method in family.default)
         for family in FAMILIES
-        for method in family.methods
+        for method in family.listed
     ]
     return pd.DataFrame(rows, columns=["method", "family", "is_default"])
 

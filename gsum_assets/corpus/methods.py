@@ -17,7 +17,7 @@ from gsum_resources.messages.suggest import did_you_mean
 class Methods:
     """All methods by name; the only place where a name is looked up.
 
-    A family's name, unless a method has it, stands for all of its methods.
+    A family's name, unless a method has it, stands for its methods without those of studies.
 
     Attributes
     ----------
@@ -32,6 +32,11 @@ class Methods:
     def known(self) -> Sequence[str]:
         """All methods."""
         return [name for family in self.declared for name in family.methods]
+
+    @cached_property
+    def listed(self) -> Sequence[str]:
+        """All methods without those of studies."""
+        return [name for family in self.declared for name in family.listed]
 
     @cached_property
     def default(self) -> Sequence[str]:
@@ -60,7 +65,7 @@ class Methods:
             if method in family.methods:
                 return family
         if method in self.families:
-            methods = ", ".join(self.families[method])
+            methods = ", ".join(self._groups[method])
             raise CorpusError(f"'{method}' is a family of methods; choose one of {methods}")
         raise CorpusError(self._unknown(method, self.known))
 
@@ -83,7 +88,7 @@ class Methods:
         CorpusError
             If a name is unknown; the message has the nearest ones.
         """
-        methods_of = {**self.families, **{name: [name] for name in self.known}, **(groups or {})}
+        methods_of = {**self._groups, **{name: [name] for name in self.known}, **(groups or {})}
         known = dict.fromkeys((*self.known, *methods_of))  # in the order of a suggestion
         if unknown := [self._unknown(name, known) for name in names if name not in known]:
             raise CorpusError(f"{where}: {'; '.join(unknown)}")
@@ -96,7 +101,8 @@ class Methods:
         ----------
         root : the folder of all corpora.
         names : of methods and families; "default" stands for those that `corpus.toml` names, or
-            else the defaults of a corpus with or without questions, "all" for every method.
+            else the defaults of a corpus with or without questions, "all" for every
+            method but those of studies.
 
         Raises
         ------
@@ -110,8 +116,12 @@ class Methods:
         if settings.methods is None:
             has_questions = may_have_questions(folder, settings)
             default = list(self.default if has_questions else self.without_questions)
-        groups = {"default": default, "all": self.known}
+        groups = {"default": default, "all": self.listed}
         return self.named(names, f"corpus '{corpus}'", groups)
+
+    @cached_property
+    def _groups(self) -> Mapping[str, Sequence[str]]:
+        return {family.name: family.listed for family in self.declared}
 
     def _unknown(self, name: str, known: Collection[str]) -> str:
         return f"unknown method '{name}'{did_you_mean(name, known)}"

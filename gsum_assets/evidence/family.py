@@ -76,6 +76,11 @@ FAMILY = Family(
     tuple(METHODS),
     default=("evidence",),
     index=INDEX,
+    studies=(
+        "evidence-no-graph",
+        "evidence-graph",
+        "evidence-fixed-k",
+    ),
     question=(
         Step(
             _rank,

@@ -90,6 +90,10 @@ FAMILY = Family(
     "gae",
     tuple(METHODS),
     index=INDEX,
+    studies=(
+        "gae-no-rerank",
+        "gae-reflection",
+    ),
     question=(
         Step(
             _rank,

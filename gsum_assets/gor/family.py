@@ -324,6 +324,22 @@ FAMILY = Family(
             checks={"source_ranks": [TRAINING_HELPS]},
         ),
     ),
+    studies=(
+        "gor-untrained",
+        "gor-no-cl",
+        "gor-no-rank",
+        "gor-no-in-batch",
+        "gor-evidence",
+        "gor-published-no-cl",
+        "gor-published-no-rank",
+        "gor-published-no-in-batch",
+        "gor-published-supervised",
+        "gor-paper",
+        "gor-gcn",
+        "gor-sgc",
+        "gor-gin",
+        "gor-sage",
+    ),
     question=(
         Step(
             rank,

@@ -184,6 +184,14 @@ FAMILY = Family(
     "jerr",
     tuple(METHODS),
     index=INDEX,
+    studies=(
+        "bm25-lines",
+        "jerr-pagerank",
+        "jerr-ppr",
+        "jerr-600",
+        "jerr-1000",
+        "jerr-4000",
+    ),
     question=(
         Step(
             _keywords,

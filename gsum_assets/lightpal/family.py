@@ -210,6 +210,11 @@ FAMILY = Family(
             methods=(PASSAGE_WALK,),
         ),
     ),
+    studies=(
+        "lightpal-hybrid",
+        "lightpal-embedding",
+        "promptrank-embedding",
+    ),
     question=(
         Step(
             _rank,

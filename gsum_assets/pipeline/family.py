@@ -40,7 +40,9 @@ class Family:
     Attributes
     ----------
     name : name of its folder, asset prefix and asset group.
-    methods : each is a partition and a row of the leaderboard.
+    methods : each is a file of its result tables and a row of the leaderboard.
+    studies : those of them that only a study names: ablations, controls and upper bounds. A group
+        of methods, such as "all", does not have them.
     default : methods that are requested for a new corpus.
     index : steps that compute its tables from those of the corpus, in order.
     question : steps from questions to the texts that answers are written from, in order;
@@ -73,6 +75,7 @@ class Family:
     methods: Sequence[str]
     question: Sequence[Step]
     index: Sequence[Step] = ()
+    studies: Collection[str] = ()
     default: Sequence[str] = ()
     settings: type[BaseModel] | None = None
     prompts: Prompts | None = None
@@ -87,6 +90,11 @@ class Family:
     views: Callable[[], Sequence[View | Macro]] = tuple
     costs: Sequence[Cost] = (Cost("question", tokens_in=1500, tokens_out=180),)
     filtered: Collection[str] = ()
+
+    @property
+    def listed(self) -> Sequence[str]:
+        """The methods without those of studies."""
+        return [name for name in self.methods if name not in self.studies]
 
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the family's steps use for it."""

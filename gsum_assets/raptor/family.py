@@ -102,6 +102,7 @@ FAMILY = Family(
             ],
         ),
     ),
+    studies=("raptor-leaves",),
     question=(
         Step(
             _rank,

@@ -44,6 +44,13 @@ _SHORT = [name for name in METHODS if name != "full_context"]
 FAMILY = Family(
     "retrieval",
     METHODS,
+    studies=(
+        "dense-smoothed",
+        "oracle-evidence",
+        "oracle-evidence-filled",
+        "oracle-documents",
+        "oracle-greedy",
+    ),
     question=(
         Step(
             _rank,

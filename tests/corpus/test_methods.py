@@ -14,7 +14,11 @@ from gsum_assets.registry.families import FAMILIES, METHODS
 
 CORPUS = "tales"
 LETTERS = Methods(
-    [Family("letters", ["a", "b"], (), default=["b"]), Family("gor", ["gor", "x"], ())], ["x"]
+    [
+        Family("letters", ["a", "b", "b-halved"], (), studies=["b-halved"], default=["b"]),
+        Family("gor", ["gor", "x"], ()),
+    ],
+    ["x"],
 )
 
 
@@ -42,6 +46,7 @@ def root(tmp_path: Path) -> Path:
         (["gor"], ["gor"]),  # the method, not its family
         (["x", "letters"], ["x", "a", "b"]),
         (["all"], ["a", "b", "gor", "x"]),
+        (["b-halved"], ["b-halved"]),  # a study's, by name alone
         (["default"], ["x"]),  # without questions
         ([], []),
     ],

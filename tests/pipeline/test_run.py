@@ -169,10 +169,10 @@ def test_methods_that_are_named_are_kept_in_the_settings(fresh: House) -> None:
     keep("default", "bm25")
     assert kept() == {"rrf", "random", "bm25"}
     keep("all")
-    assert kept() == set(METHODS.known)
+    assert kept() == set(METHODS.listed)
     with pytest.raises(CorpusError, match="unknown method 'bm52'; did you mean 'bm25'"):
         keep("bm52")
-    assert kept() == set(METHODS.known)
+    assert kept() == set(METHODS.listed)
 
 
 def test_methods_named_later_are_kept_beside_those_of_before(changeable: House) -> None:
