@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,6 @@ from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.earlier import path_beside
 from gsum_resources.store.parquet_store import Partition
 
-_LOG_EVERY = 10  # epochs
 _STATE = "training.pt"  # of a training in progress, beside the file of `gor.model`
 _RECORDS = (
     "record_nodes",
@@ -130,13 +130,13 @@ def _model(inputs: Inputs) -> Result:
         return _no_network({})
     training = _training(inputs)
     recorded = training_graphs(*map(inputs.table, _RECORDS))
-    graphs, which = graphs_to_learn_from(recorded, inputs.table("queries"), training.split)
+    queries = inputs.table("queries")
+    graphs, which = graphs_to_learn_from(recorded, queries, training.split)
     inputs.log(f"{inputs.step} {inputs.method}: {which}")
     n_graphs = len(graphs)
-    asked = inputs.table("queries"), inputs.table("query_embeddings")
     if inputs.method in SUPERVISED and graphs:
-        nodes = inputs.table("record_nodes")
-        graphs = with_global_questions(graphs, nodes, *asked, token_embedder(inputs))
+        nodes, embeddings = inputs.table("record_nodes"), inputs.table("query_embeddings")
+        graphs = with_global_questions(graphs, nodes, queries, embeddings, token_embedder(inputs))
     if not graphs:
         for table in ("gor.historical_responses", "queries"):  # the first ones train a network
             inputs.count(table)
@@ -150,7 +150,8 @@ def _model(inputs: Inputs) -> Result:
         skipped = f"{reason}. Until then passages and responses are ranked by their own vectors"
         return _no_network({"model": {"skipped": skipped}})
     if inputs.method == EVIDENCE:
-        graphs = with_positives(graphs, *asked, training.split)
+        embeddings = inputs.table("query_embeddings")
+        graphs = with_positives(graphs, queries, embeddings, training.split)
     model, log = _trained(inputs, graphs, training)
 
     def shown() -> Mapping[str, Any]:
@@ -172,26 +173,20 @@ def _trained(
     inputs: Inputs, graphs: list[RecordGraph], training: Training
 ) -> tuple[pa.Table, pa.Table]:
     """Return model and training log; an interrupted training continues from its last state."""
-    from gsum_assets.gor.train import Epoch, train, trained_tables
+    from gsum_assets.gor.train import train, trained_tables
 
     store = inputs.warehouse
     partition = Partition(inputs.corpus, method=inputs.method)
     state = path_beside(store, TABLES["gor.model"], partition, _STATE)
     show = inputs.progress("epochs")
-
-    def on_epoch(row: Epoch) -> None:
-        show(row["epoch"], training.epochs)
-        if row["epoch"] == 1 or row["epoch"] % _LOG_EVERY == 0:
-            inputs.log(
-                f"epoch {row['epoch']} of {training.epochs}: loss {row['loss']:.4f} (L_CL "
-                f"{row['loss_cl']:.4f}, L_RANK {row['loss_rank']:.4f}), {row['seconds']:.1f} s"
-            )
-
-    def save(content: bytes) -> None:
-        store.replace_file(state, content)
-
     resume = store.fs.cat_file(state) if store.fs.exists(state) else None
-    trained = train(graphs, training, on_epoch, save, resume)
+    trained = train(
+        graphs,
+        training,
+        lambda row: show(row["epoch"], training.epochs),
+        partial(store.replace_file, state),
+        resume,
+    )
     if store.fs.exists(state):
         store.fs.rm_file(state)
     return trained_tables(trained, graphs, training, inputs.model("embedding_model").identity)

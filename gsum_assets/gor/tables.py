@@ -17,11 +17,6 @@ from gsum_assets.pipeline.columns import (
 )
 from gsum_resources.store.table import Column
 
-_CHUNKS_AND_RESPONSES = """
-    SELECT chunk_id AS node_id, document_id FROM "chunks"
-    UNION ALL SELECT response_id, document_id FROM "gor.historical_responses"
-"""
-
 TABLES = (
     document_table(
         "gor.simulated_queries",

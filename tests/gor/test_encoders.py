@@ -1,6 +1,5 @@
 """The networks: against dense matrices, on any order of nodes, on graphs never seen."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,17 +131,6 @@ def test_batched_graph_equals_single_graph(name):
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
 
 
-def test_messages_follow_the_configured_direction():
-    graph = toy_graph("d")
-    quiet = replace(graph, edges=np.empty((2, 0), np.int64))
-    chunks = graph.kinds == "chunk"
-    for direction, unmoved in [("to_response", chunks), ("to_retrieved", ~chunks)]:
-        with_edges, without = embed_nodes(encoder_of("gat", direction=direction), [graph, quiet])
-        moved = np.abs(with_edges - without).max(1)
-        assert moved[unmoved].max() < 1e-6
-        assert moved[~unmoved].max() > 1e-4
-
-
 @pytest.mark.parametrize("name", DENSE)
 def test_layers_are_joined_by_maximum_and_final_heads_averaged(name):
     graph, encoder = toy_graph("d"), encoder_of(name, direction="to_retrieved", **RAW)
@@ -188,17 +176,6 @@ def test_one_node_trains_without_variance():
     encoder, graph = encoder_of("gat").train(), toy_graph("d", n_chunks=1, n_queries=0, k=1)
     assert outputs_of(encoder, [graph]).isfinite().all()
     assert not encoder.arrays()["network.norms.0.running_mean"].any()
-
-
-def test_initial_weights_follow_the_seed_and_keep_the_torch_generator():
-    before = torch.get_rng_state()
-    first, again, other = (
-        new_encoder(EncoderForm(), DIMENSION, seed).arrays()["network.convs.0.fc.weight"]
-        for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("name", NAMES)
