@@ -1,6 +1,5 @@
 """The networks: against dense matrices, on any order of nodes, on graphs never seen."""
 
-
 import numpy as np
 import pytest
 import torch

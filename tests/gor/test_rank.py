@@ -51,8 +51,8 @@ def test_question_finds_the_neighbours_of_its_anchors():
 
 def test_anchors_weigh_by_their_similarity():
     vectors = node_vectors([f"n{i}" for i in range(9)], edges_of(CLIQUES))
-    question = np.zeros((1, 9))
-    question[0, [0, 4, 5]] = 0.6, 0.8, -0.1  # the last one's weight is 0
+    question = np.full((1, 9), -0.1)  # the weight of the third anchor is 0
+    question[0, [0, 4]] = 0.6, 0.8
     mean = 0.6 * vectors[0] + 0.8 * vectors[4]
     expected = vectors @ mean / np.linalg.norm(mean)
     np.testing.assert_allclose(scores(question)[0], expected, atol=2e-6)

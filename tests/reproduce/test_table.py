@@ -8,7 +8,7 @@ import pyarrow as pa
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset, PublishedTable
-from gsum_assets.reproduce.table import NONE, read_scores, side_by_side
+from gsum_assets.reproduce.table import NONE, read_scores, read_wins, side_by_side
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import Partition, Provenance
@@ -103,6 +103,23 @@ def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
     times = {"seconds:query": {"q1": 0.5}, "seconds:index": {"": 8.0}}
     of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}, **times}
     assert read_scores([part]) == {"bm25": of_row, "bm25@x": of_row}
+
+
+def test_wins_are_those_of_the_headline(tmp_path: Path) -> None:
+    schema = TABLES["win_rates"].schema
+    blank = {f.name: "" if pa.types.is_string(f.type) else 0 for f in schema} | {"criterion": "c"}
+    pairs = [("gor", "bm25", 0.75), ("bm25", "gor", 0.25), ("dense", "bm25", 0.5)]
+    rows = [
+        {**blank, "method": method, "opponent": opponent, "win_rate": rate, "low": 0.1, "high": 0.9}
+        for method, opponent, rate in pairs
+    ]
+    store, table = ParquetStore(str(tmp_path)), TABLES["win_rates"]
+    store.write(
+        table, Partition("c"), pa.Table.from_pylist(rows, schema), Provenance("", "1", {}, "")
+    )
+    names = ("gor", "bm25", "dense")
+    part = Part(Home(tmp_path, str(tmp_path)), "c", {name: [name] for name in names}, None)
+    assert read_wins([part], "gor") == {("bm25", "c"): (0.75, 0.1, 0.9)}
 
 
 def test_times_are_shown_in_seconds() -> None:
