@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -77,48 +78,47 @@ def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
     assert shown.rows[0][2:4] == ["21.46", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
 
 
+def put(root: Path, name: str, method: str | None, *rows: dict) -> None:
+    """Write rows of a table; missing columns are null, empty or 0."""
+    schema, store = TABLES[name].schema, ParquetStore(str(root))
+    blank: dict[str, Any] = {}
+    for column in schema:
+        is_text, is_flag = pa.types.is_string(column.type), pa.types.is_boolean(column.type)
+        blank[column.name] = None if column.nullable else "" if is_text else False if is_flag else 0
+    full = [{key: {**blank, **row}[key] for key in schema.names} for row in rows]
+    partition = Partition("c", method=method) if method else Partition("c")
+    table = pa.Table.from_pylist(full, schema)
+    store.write(TABLES[name], partition, table, Provenance("", "1", {}, name))
+
+
+def part_of(root: Path, rows: dict[str, list[str]]) -> Part:
+    return Part(Home(root, str(root)), "c", rows, None)
+
+
 def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
-    store = ParquetStore(str(tmp_path))
-
-    def put(name: str, partition: Partition, row: dict) -> None:
-        schema = TABLES[name].schema
-        empty = {field.name: None if field.nullable else 0 for field in schema}
-        typed = {field.name: "" for field in schema if pa.types.is_string(field.type)}
-        typed |= {field.name: False for field in schema if pa.types.is_boolean(field.type)}
-        full = {**empty, **typed, **row}
-        rows = pa.Table.from_pylist([{k: full[k] for k in schema.names}], schema)
-        store.write(TABLES[name], partition, rows, Provenance("", "1", {}, name))
-
-    put(
-        "scores",
-        Partition("c", method="bm25"),
-        {"query_id": "q1", "metric": "rouge1", "value": 0.25, "k": None},
-    )
+    score = {"query_id": "q1", "metric": "rouge1", "value": 0.25, "k": None}
     rated = {"method": "bm25", "query_id": "q1", "judge": "llm_rater", "criterion": "lr1"}
-    put("judgements", Partition("c"), {**rated, "opponent": None, "value": 1.0})
-    ranked = {"query_id": "q1", "latency_s": 0.5}
-    put("rankings", Partition("c", method="bm25"), {**ranked, "level": "node", "item_id": "a"})
-    put("costs", Partition("c"), {"method": "bm25", "stage": "index", "latency_s": 8.0})
-    part = Part(Home(tmp_path, str(tmp_path)), "c", {"bm25": ["bm25", "bm25@x"]}, None)
+    put(tmp_path, "scores", "bm25", score)
+    put(tmp_path, "judgements", None, {**rated, "opponent": None, "value": 1.0})
+    ranked = {"query_id": "q1", "latency_s": 0.5, "level": "node", "item_id": "a"}
+    put(tmp_path, "rankings", "bm25", ranked)
+    put(tmp_path, "costs", None, {"method": "bm25", "stage": "index", "latency_s": 8.0})
     times = {"seconds:query": {"q1": 0.5}, "seconds:index": {"": 8.0}}
     of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}, **times}
+    part = part_of(tmp_path, {"bm25": ["bm25", "bm25@x"]})
     assert read_scores([part]) == {"bm25": of_row, "bm25@x": of_row}
 
 
 def test_wins_are_those_of_the_headline(tmp_path: Path) -> None:
-    schema = TABLES["win_rates"].schema
-    blank = {f.name: "" if pa.types.is_string(f.type) else 0 for f in schema} | {"criterion": "c"}
-    pairs = [("gor", "bm25", 0.75), ("bm25", "gor", 0.25), ("dense", "bm25", 0.5)]
-    rows = [
-        {**blank, "method": method, "opponent": opponent, "win_rate": rate, "low": 0.1, "high": 0.9}
-        for method, opponent, rate in pairs
-    ]
-    store, table = ParquetStore(str(tmp_path)), TABLES["win_rates"]
-    store.write(
-        table, Partition("c"), pa.Table.from_pylist(rows, schema), Provenance("", "1", {}, "")
-    )
     names = ("gor", "bm25", "dense")
-    part = Part(Home(tmp_path, str(tmp_path)), "c", {name: [name] for name in names}, None)
+    wins = [("gor", "bm25", 0.75), ("bm25", "gor", 0.25), ("dense", "bm25", 0.5)]
+    rows = [
+        {"method": method, "opponent": opponent, "criterion": "c", "win_rate": rate}
+        | {"low": 0.1, "high": 0.9}
+        for method, opponent, rate in wins
+    ]
+    put(tmp_path, "win_rates", None, *rows)
+    part = part_of(tmp_path, {name: [name] for name in names})
     assert read_wins([part], "gor") == {("bm25", "c"): (0.75, 0.1, 0.9)}
 
 
