@@ -1,33 +1,27 @@
 """Approximate nearest neighbours of many vectors, and of groups of them, with exact similarities.
 
-`nearest.py` compares all pairs: its time grows with the square of their number. Here an index of
-small worlds (HNSW: Malkov and Yashunin, 2018; of the library faiss) finds the passages that are
-compared, in time that grows little more than with their number. Similarities are computed as there,
-in double precision and rounded, so that only the choice of neighbours is approximate. `recall`
-measures it.
-
-On vectors of QMSum's meetings (384 dimensions) and on copies of them with noise, recall of the 100
-nearest was 0.9999 of 5,479 and 0.9995 of 21,916.
-
-The index is built by one thread in the order of the vectors, so that equal vectors have equal
-neighbours; between kinds of processors the choice may differ in rare cases.
+`nearest.py` compares all pairs. Here an index of small worlds (HNSW: Malkov and Yashunin, 2018; of
+the library faiss) finds the passages that are compared, in time that grows little more than with
+their number. Only the choice of neighbours is approximate; `recall` measures it. One thread builds
+the index in the order of the vectors, so that equal vectors have equal neighbours.
 """
 
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gsum_assets.graphs.nearest import (
+    DECIMALS,
     Comparison,
     Neighbours,
     OnProgress,
     Pairs,
     best,
+    first_of,
     joined,
-    reaching,
 )
 
 LARGE = 100_000
@@ -43,22 +37,11 @@ _WHILE_BUILDING, _WHILE_SEARCHING = 200, 256  # vectors in a queue of the search
 _SPARE = 8  # vectors searched for beyond k: copies of a vector may hide it from itself
 _MORE_GROUPS = 4.0  # groups whose similarity is computed, per neighbour
 _AT_ONCE = 2**13  # vectors searched for at a time
-_CELLS_AT_ONCE = 2**25  # similarities of groups in memory at a time
 _SAMPLE = 200  # vectors whose recall is measured
 _EXACT_S = 100.0  # seconds of a processor that compares all pairs of LARGE vectors
 
 Search = Callable[[np.ndarray, int], np.ndarray]
 """Returns about the n nearest of each row, int64 `(n_rows, n)`; -1 where it found fewer."""
-
-MakeSearch = Callable[[np.ndarray, int, OnProgress], Search]
-"""Returns the search among vectors for a number of neighbours."""
-
-
-class Found(NamedTuple):
-    """Nearest of vectors and of groups, as `nearest` returns them."""
-
-    vectors: Neighbours
-    groups: Neighbours
 
 
 def is_available() -> bool:
@@ -68,7 +51,7 @@ def is_available() -> bool:
 
 def approximation(
     n_vectors: int, exact_up_to: int, log: Callable[[str], None]
-) -> Callable[[np.ndarray, np.ndarray, int, OnProgress], Found] | None:
+) -> Callable[[np.ndarray, np.ndarray, int, OnProgress], tuple[Neighbours, Neighbours]] | None:
     """Return `nearest_approximately` for more than `exact_up_to` vectors, else None.
 
     None as well without faiss, after a line that says what the exact comparison takes.
@@ -108,8 +91,8 @@ def nearest_approximately(
     starts: np.ndarray,
     k: int,
     on_progress: OnProgress = lambda done, all: None,
-    make_search: MakeSearch = small_worlds,
-) -> Found:
+    make_search: Callable[[np.ndarray, int, OnProgress], Search] = small_worlds,
+) -> tuple[Neighbours, Neighbours]:
     """Return about what `nearest` returns for the same parameters.
 
     Groups are compared with those of their members' neighbours, and where these are too few, with
@@ -121,65 +104,65 @@ def nearest_approximately(
     blocks = []
     for first in range(0, n, _AT_ONCE):
         rows = np.arange(first, min(first + _AT_ONCE, n))
-        blocks.append(_of_vectors(comparison, search(vectors[rows], k + 1 + _SPARE), rows, k))
+        candidates = search(vectors[rows], k + 1 + _SPARE)
+        blocks.append(_of_vectors(comparison, candidates, rows, min(k, n - 1), n))
         on_progress((n + int(rows[-1]) + 1) // 2, n)
     of_vectors = joined(blocks)
-    return Found(of_vectors, _of_groups(vectors, starts, k, of_vectors))
+    return of_vectors, _of_groups(comparison, vectors, starts, k, of_vectors)
 
 
 def _of_vectors(
-    comparison: Comparison, candidates: np.ndarray, rows: np.ndarray, k: int
+    comparison: Comparison, candidates: np.ndarray, rows: np.ndarray, k: int, n: int
 ) -> Neighbours:
     """Return the nearest of the vectors `rows` among those found; all are compared if too few."""
-    n = comparison.n_vectors
-    k = min(k, n - 1)
-    others = (candidates >= 0) & (candidates != rows[:, None])
-    pairs = Pairs(*np.nonzero(others))
-    pairs = pairs._replace(columns=candidates[others])
-    values = comparison.exact(Pairs(rows[pairs.rows], pairs.columns))
-    is_short = np.count_nonzero(others, axis=1) < k
-    if not is_short.any():
-        return best(pairs, values, len(rows), k, n)
-    of_enough = ~is_short[pairs.rows]
-    numbers = np.cumsum(~is_short) - 1
-    enough = Pairs(numbers[pairs.rows[of_enough]], pairs.columns[of_enough])
-    of_rest = best(enough, values[of_enough], int((~is_short).sum()), k, n)
-    whole = Neighbours(np.zeros((len(rows), k), np.int32), np.zeros((len(rows), k), np.float32))
-    short = np.flatnonzero(is_short)
-    for block in comparison.row_blocks(short):
-        compared = comparison.vectors(comparison.products(rows[block]), rows[block], k)
-        for target, source in zip(whole, compared, strict=True):
-            target[block] = source
-    for target, source in zip(whole, of_rest, strict=True):
-        target[~is_short] = source
-    return whole
+    is_other = (candidates >= 0) & (candidates != rows[:, None])
+    is_enough = np.count_nonzero(is_other, axis=1) >= k
+    lists = Neighbours(np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32))
+    found, numbers = candidates[is_enough], rows[is_enough]
+    pairs = Pairs(*np.nonzero(is_other[is_enough]))
+    pairs = Pairs(pairs.rows, found[pairs.rows, pairs.columns])
+    values = comparison.exact(Pairs(numbers[pairs.rows], pairs.columns))
+    parts = [(is_enough, best(pairs, values, len(numbers), k, n))]
+    if not is_enough.all():
+        parts.append((~is_enough, comparison.nearest_of_rows(rows[~is_enough], k)))
+    for chosen, part in parts:
+        lists.indices[chosen], lists.similarities[chosen] = part
+    return lists
 
 
 def _of_groups(
-    vectors: np.ndarray, starts: np.ndarray, k: int, neighbours: Neighbours
+    comparison: Comparison,
+    vectors: np.ndarray,
+    starts: np.ndarray,
+    k: int,
+    neighbours: Neighbours,
 ) -> Neighbours:
     """Return the nearest of the groups, compared with groups of neighbours of their members."""
-    n_groups = len(starts) - 1
+    lengths, n_groups = np.diff(starts), len(starts) - 1
     k = min(k, n_groups - 1)
     indices, similarities = np.zeros((n_groups, k), np.int32), np.zeros((n_groups, k), np.float32)
-    owners = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
+    owners = np.repeat(np.arange(n_groups, dtype=np.int32), lengths)
     sums = np.add.reduceat(vectors, starts[:-1], axis=0)
     means = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-    comparison = Comparison(vectors, starts)
     most = min(n_groups - 1, int(_MORE_GROUPS * k) + _SPARE)
     has_few = n_groups <= LARGE  # comparing all means takes time with the square of the groups
     for group in range(n_groups):
         members = slice(starts[group], starts[group + 1])
         order = np.argsort(-neighbours.similarities[members].ravel(), kind="stable")
-        near = owners[neighbours.indices[members].ravel()[order]]
-        others = _first_distinct(near, group, most)
+        others = owners[neighbours.indices[members].ravel()[order]]
+        others = _first_distinct(others, group, most)
         if len(others) < (most if has_few else k):
-            by_mean = np.argsort(-(means @ means[group]), kind="stable")[: most + 1]
+            by_mean = first_of(means @ means[group], most + 1)
             others = _first_distinct(np.concatenate([others, by_mean]), group, most)
-        others = np.sort(others)
-        values = _similarities(comparison, vectors, starts, group, others)
-        first = np.lexsort((others, -values))[:k]
-        indices[group], similarities[group] = others[first], values[first]
+        others, own = np.sort(others), vectors[members].astype(np.float64)
+        values = np.empty(0)
+        for block in comparison.blocks(others):
+            products = own @ vectors[comparison.members(block)].astype(np.float64).T
+            first = np.cumsum(lengths[block]) - lengths[block]
+            values = np.append(values, np.maximum.reduceat(products.max(axis=0), first))
+        values = values.round(DECIMALS)
+        top = first_of(values, k)
+        indices[group], similarities[group] = others[top], values[top]
     return Neighbours(indices, similarities)
 
 
@@ -188,31 +171,6 @@ def _first_distinct(groups: np.ndarray, group: int, most: int) -> np.ndarray:
     distinct, first = np.unique(groups, return_index=True)
     ordered = distinct[np.argsort(first)]
     return ordered[ordered != group][:most]
-
-
-def _similarities(
-    comparison: Comparison, vectors: np.ndarray, starts: np.ndarray, group: int, others: np.ndarray
-) -> np.ndarray:
-    """Return the exact similarity of a group with `others`, rounded, `(n_others,)`."""
-    rows = np.arange(starts[group], starts[group + 1])
-    lengths = np.diff(starts)[others]
-    most = max(1, _CELLS_AT_ONCE // max(len(rows), vectors.shape[1]))  # members at a time
-    similarities = np.full(len(others), -np.inf)
-    ends, first = np.cumsum(lengths), 0
-    while first < len(others):
-        done = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + most, side="right")))
-        members = comparison.members(others[first:last])
-        owners = np.repeat(np.arange(last - first), lengths[first:last])
-        products = vectors[rows] @ vectors[members].T
-        tops = np.maximum.reduceat(
-            products.max(axis=0), ends[first:last] - lengths[first:last] - done
-        )
-        pairs = reaching(products, tops[owners] - comparison.margin)
-        exact = comparison.exact(Pairs(rows[pairs.rows], members[pairs.columns]))
-        np.maximum.at(similarities, first + owners[pairs.columns], exact)
-        first = last
-    return similarities
 
 
 def recall(vectors: np.ndarray, starts: np.ndarray, neighbours: Neighbours) -> float:
@@ -224,11 +182,5 @@ def recall(vectors: np.ndarray, starts: np.ndarray, neighbours: Neighbours) -> f
     if not k:
         return 1.0
     rows = np.sort(np.random.default_rng(0).choice(n, min(_SAMPLE, n), replace=False))
-    comparison = Comparison(vectors, starts)
-    ends = np.concatenate(
-        [
-            comparison.vectors(comparison.products(block), block, k).similarities[:, -1]
-            for block in comparison.row_blocks(rows)
-        ]
-    )
-    return float((neighbours.similarities[rows] >= ends[:, None]).mean())
+    ends = Comparison(vectors, starts).nearest_of_rows(rows, k).similarities[:, -1:]
+    return float((neighbours.similarities[rows] >= ends).mean())

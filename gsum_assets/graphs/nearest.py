@@ -1,11 +1,12 @@
 """Exact nearest neighbours by inner product, computed in blocks of a matrix product.
 
-The last bits of a product in single precision depend on its shape and on the number of threads.
-Therefore it only selects candidates, with a margin; these are compared in double precision and
-rounded. The result does not depend on the blocks. Many vectors are compared by `approximate.py`.
+A product in single precision only selects candidates, with a margin for its errors; these are
+compared in double precision and rounded. The result does not depend on the blocks, so that some
+rows can be computed again while others stay (`nearest_again.py`). Not by scikit-learn, which
+converts all vectors to double precision and knows no groups; many vectors: `approximate.py`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,6 @@ DECIMALS = 6
 """Decimals to which similarities are compared."""
 
 _SAMPLES = 8  # disjoint samples per neighbour; their maxima give a lower bound of the k-th greatest
-_CROWD = 16  # candidates per neighbour above which ties are cut early
 
 
 class Neighbours(NamedTuple):
@@ -56,17 +56,24 @@ def nearest_by_product(vectors: "csr_matrix", k: int, engine: Engine = LOCAL) ->
 
 def _nearest_of_rows(vectors: "csr_matrix", k: int, rows: np.ndarray) -> Neighbours:
     """Return the nearest of some sparse vectors."""
-    n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
-    # sparse products sum in one order, whatever the shape
-    products = (vectors[rows] @ vectors.T).toarray()
+    products = np.round((vectors[rows] @ vectors.T).toarray(), DECIMALS)
     products[np.arange(len(rows)), rows] = -np.inf
-    mask = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
-    for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > _CROWD * k):
-        mask[row] = False  # many ties: vectors without a common word
-        mask[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
-    pairs = _true_in(mask)
-    values = np.round(products[pairs.rows, pairs.columns], DECIMALS)
-    return best(pairs, values, len(rows), k, n)
+    k = min(k, products.shape[1] - 1)
+    indices = np.array([first_of(row, k) for row in products])
+    similarities = np.take_along_axis(products, indices, 1)
+    return Neighbours(indices.astype(np.int32), similarities.astype(np.float32))
+
+
+def first_of(values: np.ndarray, n: int) -> np.ndarray:
+    """Return indices of the `n` largest values, best first, equal ones ascending."""
+    n = min(n, len(values))
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    threshold = np.partition(values, len(values) - n)[len(values) - n]
+    above = np.flatnonzero(values > threshold)
+    tied = np.flatnonzero(values == threshold)[: n - len(above)]
+    above = above[np.argsort(-values[above], kind="stable")]
+    return np.concatenate([above, tied])
 
 
 def nearest(
@@ -106,16 +113,7 @@ def nearest(
 def _comparer(
     vectors: np.ndarray, starts: np.ndarray, k: int
 ) -> Callable[[np.ndarray], tuple[Neighbours, Neighbours]]:
-    """Return the function that finds the nearest of the vectors of some groups, and of these."""
-    comparison = Comparison(vectors, starts)
-
-    def compare(groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
-        rows = comparison.members(groups)
-        products = comparison.products(rows)
-        of_groups = comparison.groups(products, groups, k)
-        return comparison.vectors(products, rows, k), of_groups
-
-    return compare
+    return partial(Comparison(vectors, starts).nearest_of, k)
 
 
 class Comparison:
@@ -125,7 +123,7 @@ class Comparison:
         self._vectors = vectors
         self._starts = starts
         self._lengths = np.diff(starts)
-        self.n_vectors = len(vectors)
+        self._most_rows = max(1, _CELLS_AT_ONCE // max(1, len(vectors)))
         # of an inner product of unit vectors in single precision (Higham 2002, 3.1), both ways
         error = 2 * vectors.shape[1] * 2.0**-24
         self.margin = error + 10.0**-DECIMALS
@@ -133,18 +131,13 @@ class Comparison:
 
     def blocks(self, groups: np.ndarray) -> Iterator[np.ndarray]:
         """Yield blocks of `groups`, at least one, whose products with all vectors fit in memory."""
-        most = max(1, _CELLS_AT_ONCE // max(1, len(self._vectors)))
         ends, first = np.cumsum(self._lengths[groups]), 0
         while first < len(groups):
             done = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + most, side="right")))
+            last = int(np.searchsorted(ends, done + self._most_rows, side="right"))
+            last = max(first + 1, last)
             yield groups[first:last]
             first = last
-
-    def row_blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield blocks of `rows` whose products with all vectors fit into memory."""
-        most = max(1, _CELLS_AT_ONCE // max(1, len(self._vectors)))
-        yield from (rows[at : at + most] for at in range(0, len(rows), most))
 
     def members(self, groups: np.ndarray) -> np.ndarray:
         """Return the vectors of these groups, one group after another."""
@@ -154,10 +147,22 @@ class Comparison:
         """Return the products of these vectors with all, float32 `(n_rows, n_vectors)`."""
         return self._vectors[rows] @ self._vectors.T
 
+    def nearest_of(self, k: int, groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
+        """Return the nearest of the members of `groups`, and of these."""
+        rows = self.members(groups)
+        products = self.products(rows)
+        of_groups = self.groups(products, groups, k)
+        return self.vectors(products, rows, k), of_groups
+
+    def nearest_of_rows(self, rows: np.ndarray, k: int) -> Neighbours:
+        """Return the nearest of the vectors `rows`, at least one, in blocks that fit in memory."""
+        blocks = [rows[at : at + self._most_rows] for at in range(0, len(rows), self._most_rows)]
+        return joined([self.vectors(self.products(block), block, k) for block in blocks])
+
     def vectors(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of the vectors `rows` from their products, which are overwritten."""
         products[np.arange(len(rows)), rows] = -np.inf
-        pairs = likely(products, k, self.margin)
+        pairs = self._likely(products, k)
         exact = self.exact(Pairs(rows[pairs.rows], pairs.columns))
         return best(pairs, exact, len(rows), k, products.shape[1])
 
@@ -165,9 +170,29 @@ class Comparison:
         """Return the nearest of `groups` from the products of their members."""
         within = self.greatest(products, groups)
         within[np.arange(len(groups)), groups] = -np.inf
-        pairs = likely(within, k, self.margin)
+        pairs = self._likely(within, k)
         exact = self.exact_groups(products, within, groups, pairs)
         return best(pairs, exact, len(groups), k, within.shape[1])
+
+    def _likely(self, similarities: np.ndarray, k: int) -> Pairs:
+        """Return pairs of a row and a column that include the `k` greatest of each row.
+
+        Parameters
+        ----------
+        similarities : `(n_rows, n_items)`; minus infinity where a pair does not count.
+        """
+        n_rows, n = similarities.shape
+        k = min(k, n - 1)
+        if k < 1:
+            return reaching(similarities, np.full((n_rows, 1), np.inf))
+        sampled, samples = similarities, _SAMPLES * k
+        if n >= 2 * samples:  # k maxima of disjoint samples are no greater than the k greatest
+            whole = n // samples * samples
+            sampled = similarities[:, :whole].reshape(n_rows, -1, samples).max(axis=1)
+        bounds = np.partition(sampled, -k, axis=1)[:, -k]
+        # minus infinity if few samples have finite values: then all finite values are candidates
+        bounds = np.maximum(bounds, np.finfo(np.float32).min)
+        return reaching(similarities, bounds[:, None] - self.margin)
 
     def greatest(self, products: np.ndarray, groups: np.ndarray) -> np.ndarray:
         """Return the greatest product of a member of each of `groups` and one of any group."""
@@ -178,8 +203,7 @@ class Comparison:
     def exact(self, pairs: Pairs) -> np.ndarray:
         """Return inner products in double precision, rounded, `(n_pairs,)`."""
         values = np.empty(len(pairs.rows))
-        rows, first = np.unique(pairs.rows, return_index=True)
-        for row, pair_slice in zip(rows, _slices(first, len(values)), strict=True):
+        for row, pair_slice in _by_row(pairs):
             others = self._vectors[pairs.columns[pair_slice]].astype(np.float64)
             values[pair_slice] = others @ self._vectors[row].astype(np.float64)
         return np.round(values, DECIMALS)
@@ -187,65 +211,31 @@ class Comparison:
     def exact_groups(
         self, products: np.ndarray, within: np.ndarray, groups: np.ndarray, pairs: Pairs
     ) -> np.ndarray:
-        """Return the exact similarity of pairs of groups.
+        """Return the exact similarity of pairs of groups, from their likely members.
 
         Parameters
         ----------
         products, within : products of the members of `groups`, and their maxima by group.
         pairs : positions in `groups` (rows), and groups (columns).
         """
-        similarities = np.empty(len(pairs.rows))
-        lengths = self._lengths[groups]
-        tops = np.cumsum(lengths) - lengths
-        positions, first = np.unique(pairs.rows, return_index=True)
-        for position, pair_slice in zip(positions, _slices(first, len(similarities)), strict=True):
+        similarities = np.full(len(pairs.rows), -np.inf)
+        bounds = np.append(0, np.cumsum(self._lengths[groups]))
+        for position, pair_slice in _by_row(pairs):
             others = pairs.columns[pair_slice]
             columns = self.members(others)
             owners = np.repeat(np.arange(len(others)), self._lengths[others])
-            mine = products[tops[position] : tops[position] + lengths[position], columns]
-            member, column = np.nonzero(mine >= within[position, others][owners] - self.margin)
-            rows = member + self._starts[groups[position]]
-            exact = self.exact(Pairs(rows, columns[column]))
-            values = np.full(len(others), -np.inf)
-            np.maximum.at(values, owners[column], exact)
-            similarities[pair_slice] = values
+            of_members = products[bounds[position] : bounds[position + 1], columns]
+            likely = reaching(of_members, within[position, others][owners] - self.margin)
+            rows = likely.rows + self._starts[groups[position]]
+            exact = self.exact(Pairs(rows, columns[likely.columns]))
+            np.maximum.at(similarities[pair_slice], owners[likely.columns], exact)
         return similarities
-
-
-def likely(similarities: np.ndarray, k: int, margin: float) -> Pairs:
-    """Return pairs of a row and a column that include the `k` greatest of each row.
-
-    Parameters
-    ----------
-    similarities : `(n_rows, n_items)`; minus infinity where a pair does not count.
-    margin : how far below the k-th greatest a pair still counts.
-    """
-    return reaching(similarities, _bounds(similarities, k)[:, None] - margin)
 
 
 def reaching(values: np.ndarray, bounds: np.ndarray) -> Pairs:
     """Return the rows and columns of values that are at least their bound."""
-    return _true_in(values >= bounds)
-
-
-def _bounds(similarities: np.ndarray, k: int) -> np.ndarray:
-    """Return for each row a bound reached by its `k` greatest and few others, `(n_rows,)`."""
-    n_rows, n = similarities.shape
-    k = min(k, n - 1)
-    if k < 1:
-        return np.full(n_rows, np.inf)
-    sampled, samples = similarities, _SAMPLES * k
-    if n >= 2 * samples:  # k maxima of disjoint samples are no greater than the k greatest
-        whole = n // samples * samples
-        sampled = similarities[:, :whole].reshape(n_rows, -1, samples).max(axis=1)
-    bounds = np.partition(sampled, -k, axis=1)[:, -k]
-    # minus infinity if few samples have finite values: then all finite values are candidates
-    return np.maximum(bounds, np.finfo(np.float32).min)
-
-
-def _true_in(mask: np.ndarray) -> Pairs:
     # much faster than np.nonzero of a matrix
-    return Pairs(*np.divmod(np.flatnonzero(mask), max(1, mask.shape[1])))
+    return Pairs(*np.divmod(np.flatnonzero(values >= bounds), max(1, values.shape[1])))
 
 
 def best(pairs: Pairs, values: np.ndarray, n_rows: int, k: int, n_items: int) -> Neighbours:
@@ -258,13 +248,14 @@ def best(pairs: Pairs, values: np.ndarray, n_rows: int, k: int, n_items: int) ->
     return Neighbours(pairs.columns[top].astype(np.int32), values[top])
 
 
-def joined(blocks: list[Neighbours]) -> Neighbours:
+def joined(blocks: Sequence[Neighbours]) -> Neighbours:
     """Return the neighbours of all blocks, one block after another."""
     if not blocks:
         return Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
     return Neighbours(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
-def _slices(first: np.ndarray, n: int) -> Iterator[slice]:
-    """Yield slices from each start to the next, the last to `n`."""
-    return map(slice, first, [*first[1:], n])
+def _by_row(pairs: Pairs) -> Iterator[tuple[int, slice]]:
+    """Yield each row with the positions of its pairs."""
+    rows, first = np.unique(pairs.rows, return_index=True)
+    return zip(rows.tolist(), map(slice, first, [*first[1:], len(pairs.rows)]), strict=True)

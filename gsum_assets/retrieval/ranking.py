@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.graphs.nearest import first_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions, alphabetical, scopes
 
@@ -71,18 +72,6 @@ def top(
     for row, values in zip(best, scores, strict=True):
         row[:] = by_id[first_of(values[by_id], depth)]
     return best
-
-
-def first_of(values: np.ndarray, depth: int) -> np.ndarray:
-    """Return indices of the `depth` largest, best first, equal ones ascending."""
-    depth = min(depth, len(values))
-    if depth == 0:
-        return np.empty(0, dtype=np.int64)
-    threshold = np.partition(values, len(values) - depth)[len(values) - depth]
-    above = np.flatnonzero(values > threshold)
-    tied = np.flatnonzero(values == threshold)[: depth - len(above)]
-    above = above[np.argsort(-values[above], kind="stable")]
-    return np.concatenate([above, tied])
 
 
 def rank_questions(

@@ -47,38 +47,36 @@ def poor(vectors: np.ndarray, n: int, on_progress) -> approximate.Search:
 def test_a_complete_search_gives_the_exact_neighbours(k):
     vectors = some_vectors()
     starts = some_starts(len(vectors))
-    found = nearest_approximately(vectors, starts, k, make_search=complete)
-    exact = nearest(vectors, starts, k)
-    for mine, theirs in zip(found.vectors, exact[0], strict=True):
+    found, groups = nearest_approximately(vectors, starts, k, make_search=complete)
+    exact, exact_groups = nearest(vectors, starts, k)
+    for mine, theirs in zip(found, exact, strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert found.groups.indices.shape == exact[1].indices.shape
-    alike = (found.groups.similarities == exact[1].similarities).mean()
+    assert groups.indices.shape == exact_groups.indices.shape
+    alike = (groups.similarities == exact_groups.similarities).mean()
     assert alike > (0.95 if k <= 10 else 0.99)
-    assert recall(vectors, starts, found.vectors) == 1.0
+    assert recall(vectors, starts, found) == 1.0
 
 
-def test_similarities_of_found_neighbours_are_exact_and_in_order():
+def test_similarities_of_found_neighbours_are_exact_and_those_of_too_few_are_compared():
     vectors = some_vectors()
     starts = some_starts(len(vectors))
-    found = nearest_approximately(vectors, starts, 10, make_search=poor)
-    for lists, owners in ((found.vectors, np.arange(len(vectors))), (found.groups, None)):
+    found, groups = nearest_approximately(vectors, starts, 10, make_search=poor)
+    exact, exact_groups = nearest(vectors, starts, 10)
+    for lists in (found, groups):
         assert (np.diff(lists.similarities, axis=1) <= 0).all()
         assert all(len(set(row)) == 10 for row in lists.indices.tolist())
-        if owners is not None:
-            assert (lists.indices != owners[:, None]).all()
-            products = np.einsum("id,ikd->ik", vectors, vectors[lists.indices], dtype=np.float64)
-            np.testing.assert_allclose(lists.similarities, products, atol=1e-6)
-    whole = nearest(vectors, starts, 10)[1]
-    assert (found.groups.similarities <= whole.similarities).all()
-
-
-def test_vectors_of_which_too_few_were_found_are_compared_with_all():
-    vectors = some_vectors()
-    starts = some_starts(len(vectors))
-    found = nearest_approximately(vectors, starts, 10, make_search=poor).vectors
-    exact = nearest(vectors, starts, 10)[0]
-    np.testing.assert_array_equal(found.indices[::7], exact.indices[::7])
+    assert (found.indices != np.arange(len(vectors))[:, None]).all()
+    products = np.einsum("id,ikd->ik", vectors, vectors[found.indices], dtype=np.float64)
+    np.testing.assert_allclose(found.similarities, products, atol=1e-6)
+    assert (groups.similarities <= exact_groups.similarities).all()
+    np.testing.assert_array_equal(found.indices[::7], exact.indices[::7])  # of which none was found
     assert (found.indices != exact.indices).any()
+
+
+def test_a_single_group_has_no_neighbour():
+    vectors = some_vectors(20)
+    _, groups = nearest_approximately(vectors, np.array([0, 20]), 3, make_search=complete)
+    assert groups.indices.shape == (1, 0)
 
 
 def test_recall_counts_the_neighbours_that_are_near_enough():
@@ -106,8 +104,8 @@ def test_few_vectors_and_a_missing_library_give_the_exact_comparison(monkeypatch
 def test_small_worlds_find_the_nearest_in_the_same_way_each_time():
     vectors = some_vectors(3000, 32)
     starts = some_starts(len(vectors))
-    found, again = (nearest_approximately(vectors, starts, 20) for _ in range(2))
-    np.testing.assert_array_equal(found.vectors.indices, again.vectors.indices)
-    assert recall(vectors, starts, found.vectors) >= 0.99
+    found, again = (nearest_approximately(vectors, starts, 20)[0] for _ in range(2))
+    np.testing.assert_array_equal(found.indices, again.indices)
+    assert recall(vectors, starts, found) >= 0.99
     search = small_worlds(vectors, 20, lambda done, of: None)
     assert (search(vectors[:50], 1)[:, 0] == np.arange(50)).all()
