@@ -13,8 +13,7 @@ from gsum_assets.graphs.pagerank import WalkGraph, personalized_pagerank
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.sentences import read_sentences
 
-_TOLERANCE = 1e-10  # a corpus has thousands of passages, whose probabilities are small
-_DECIMALS = 8
+_DECIMALS = 8  # a corpus has thousands of passages, whose probabilities are small
 _SCHEMA = pa.schema(
     [("chunk_id", pa.string()), ("position", pa.int32()), ("entity_id", pa.string())]
 )
@@ -87,5 +86,5 @@ def passage_scores(graph: WalkGraph, restart: np.ndarray, damping: float, n: int
     seeds = np.flatnonzero(restart)
     if not len(seeds):
         return np.zeros(n)
-    walk = personalized_pagerank(graph, seeds, restart[seeds], 1 - damping, _TOLERANCE)
+    walk = personalized_pagerank(graph, seeds, restart[seeds], 1 - damping)
     return np.round(walk[:n], _DECIMALS)
