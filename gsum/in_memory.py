@@ -33,9 +33,9 @@ from gsum_assets.registry.declared import CORPUS_STEPS, INDEX, Declared, with_in
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import BucketCounts
-from gsum_resources.state.memory_store import memory_store
+from gsum_resources.state.memory_store import MemoryStore
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table
 
 CORPUS = "texts"
@@ -46,7 +46,7 @@ _NO_HOME = Home(Path(os.devnull), "")  # no file is in it: settings and texts ar
 _LOG = logging.getLogger("gsum")
 
 
-class LazyStore(ParquetStore):
+class LazyStore(MemoryStore):
     """A store in memory whose tables are made when they are first read.
 
     Attributes
@@ -55,7 +55,7 @@ class LazyStore(ParquetStore):
     """
 
     def __init__(self) -> None:
-        vars(self).update(vars(memory_store()))
+        super().__init__()
         self.make: Callable[[str], None] = lambda _: None
         self._decoded: dict[tuple, tuple[pa.Table, dict[Partition, str]]] = {}
 

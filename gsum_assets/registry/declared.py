@@ -28,7 +28,6 @@ from gsum_assets.retrieval.answerability import ANSWERABILITY
 from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.partition import StoreError
-from gsum_resources.store.step_store import StepStore, undeclared
 from gsum_resources.store.table import Table
 
 
@@ -40,7 +39,9 @@ class _OnlyDeclared(dict[str, Any]):
         self._step = step
 
     def __missing__(self, name: str) -> Any:
-        raise StoreError(undeclared(self._step, name))
+        raise StoreError(
+            f"step '{self._step}' reads '{name}', which it does not declare; add it to its `reads`"
+        )
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,11 @@ class Declared:
         corpus, method = partitions[0].corpus, partitions[0].method or ""
         if self.step.unites and around.store:
             self._require_a_method(around.store, corpus)
-        store = around.store and StepStore(around.store, self.name, self.tables)
         inputs = replace(
             around,
             tables=_OnlyDeclared(self.name, {name: read[name] for name in self.reads}),
             corpus=corpus,
             method=method,
-            store=store,
             step=self.name,
             code_version=self.step.code_version,
         )

@@ -23,7 +23,7 @@ from gsum_resources.store.kept import Kept
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
-from gsum_resources.store.partition import Partition, Provenance, provenance_of
+from gsum_resources.store.partition import FILE_NAME, Partition, Provenance, provenance_of
 from gsum_resources.store.row_index import RowIndex
 from gsum_resources.store.table import Table
 
@@ -44,14 +44,9 @@ class PinnedFile:
     content: pa.Buffer
 
     @cached_property
-    def metadata(self) -> pq.FileMetaData:
-        """Parquet metadata."""
-        return pq.ParquetFile(pa.BufferReader(self.content)).metadata
-
-    @cached_property
     def provenance(self) -> Provenance:
         """Provenance in the footer."""
-        return provenance_of(self.metadata.metadata)
+        return provenance_of(pq.ParquetFile(pa.BufferReader(self.content)).metadata.metadata)
 
 
 Files = Mapping[str, Mapping[Partition, PinnedFile]]
@@ -120,58 +115,31 @@ class PinnedStore(ParquetStore):
     """
 
     def __init__(self, store: ParquetStore, files: Mapping[str, Files]) -> None:
-        vars(self).update(vars(store))
-        self.lists_at_once = False  # its files are known
-        self.files = files
+        # the pinned files are known, and nothing of them is requested
+        super().__init__(store.url, store.state_url, store.fs, lists_at_once=False)
+        self.writes_behind, self.files = store.writes_behind, files
         self._by_path = {
-            self.path_of(table, partition): file
+            f"{self.root}/{table}/{partition.path}/{FILE_NAME}": file
             for of_corpus in files.values()
             for table, partitions in of_corpus.items()
             for partition, file in partitions.items()
         }
 
-    def path_of(self, table: str, partition: Partition) -> str:
-        """Return the path of a partition's file by the name of its table."""
-        return self.path(Table(table, "", ()), partition)
-
-    def _pinned(self, table: Table, corpus: str | None) -> Mapping[Partition, PinnedFile] | None:
-        return self.files.get(corpus or "", {}).get(table.name)
-
-    def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
-        """Return the partitions that have a file, in order."""
-        pinned = self._pinned(table, corpus)
-        return super().partitions(table, corpus) if pinned is None else list(pinned)
-
     def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
         """Return the partitions of a table, see `ParquetStore.stamped`."""
-        pinned = self._pinned(table, corpus)
+        pinned = self.files.get(corpus or "", {}).get(table.name)
         if pinned is None:
             return super().stamped(table, corpus)
         return {partition: file.stamp for partition, file in pinned.items()}
-
-    def footers(
-        self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
-    ) -> dict[Partition, Provenance]:
-        """Return the footers of those partitions that have a file."""
-        pinned = self._pinned(table, next(iter(partitions)).corpus) if partitions else {}
-        if pinned is None:
-            return super().footers(table, partitions)
-        return {p: pinned[p].provenance for p in partitions if p in pinned}
 
     def provenance(
         self, table: Table, partition: Partition, stamp: object = None
     ) -> Provenance | None:
         """Return the provenance of a partition's rows, or None where there is no file."""
-        pinned = self._pinned(table, partition.corpus)
+        pinned = self.files.get(partition.corpus, {}).get(table.name)
         if pinned is None:
             return super().provenance(table, partition, stamp)
         return pinned[partition].provenance if partition in pinned else None
-
-    def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
-        """Return the Parquet metadata of a partition's file."""
-        pinned = self._pinned(table, partition.corpus) or {}
-        file = pinned.get(partition)
-        return file.metadata if file else super().metadata(table, partition)
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:

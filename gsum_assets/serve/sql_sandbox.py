@@ -96,9 +96,8 @@ class SqlSandbox:
     def _catalogue(self, corpora: Collection[str] | None) -> Path:
         """Return the path of a DuckDB file of views on the tables of some corpora."""
         key = None if corpora is None else frozenset(corpora)
-        files = ParquetStore("memory://")
-        files.fs = CorpusFiles(self._store.fs, self._store.root, corpora)
-        files.root, files.url = ROOT, f"{CorpusFiles.protocol}://{ROOT}"
+        of_corpora = CorpusFiles(self._store.fs, self._store.root, corpora)
+        files = ParquetStore(f"{CorpusFiles.protocol}://{ROOT}", fs=of_corpora)
         with self._lock:
             tables = files.list_files().tables
             known = self._catalogues.get(key)

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from fsspec.utils import glob_translate
 
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
+from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, MemoryFiles, ParquetStore
 from gsum_resources.store.table import Macro, Table, View
 
 _CODE_VERSION = (
@@ -151,13 +151,12 @@ def define_views(
             connection.register_filesystem(store.fs)
         _define_views(connection, store, tables, views, known or {}, seen)
         return seen
-    declared = DeclaredFiles(store, tables)
-    connection.register_filesystem(declared)
+    connection.register_filesystem(_empty_files(store, (t for t in tables if t.name in seen)))
     try:
         _define_views(connection, store, tables, views, known or {}, seen)
     finally:
         connection.unregister_filesystem(_scheme(store))
-    connection.register_filesystem(ListedFiles(store))
+    connection.register_filesystem(ReadOnlyFiles(store.fs, _scheme(store)))
     return seen
 
 
@@ -196,75 +195,73 @@ def _define_views(
             _create(connection, _commented(view, tables) if isinstance(view, View) else view)
 
 
-class DeclaredFiles(AbstractFileSystem):
-    """An empty file of the declared columns for each table, in place of an object store.
+class ReadOnlyFiles(AbstractFileSystem):
+    """Files of a file system for DuckDB, which finds those of a pattern by one listing.
 
-    DuckDB reads every file of a view that is created, to know the types of its columns. Here they
-    are declared, so that of an object store nothing is requested until a view is queried.
+    Parameters
+    ----------
+    fs : the file system; its paths are those of this one without the scheme.
+    scheme : before `://` in the paths that DuckDB uses.
     """
 
+    protocol: Any = ""
     cachable = False
 
-    def __init__(self, store: ParquetStore, tables: Iterable[Table]) -> None:
+    def __init__(self, fs: AbstractFileSystem, scheme: str) -> None:
         super().__init__()
-        self.protocol = _scheme(store)
-        self._root = store.root
-        self._tables = {table.name: table for table in tables}
+        self.protocol, self._fs = scheme, fs
 
-    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
-        """Return one path that matches a pattern of a table's files."""
-        return [path.partition("://")[2].replace("*", "0")]
+    def inner(self, path: str) -> str:
+        """Return the path of a file in the other file system."""
+        return path.removeprefix(f"{self.protocol}://")
 
-    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
-        """Return an empty Parquet file of the table that a path is of."""
-        name = path.partition("://")[2].removeprefix(self._root).strip("/").partition("/")[0]
-        content = io.BytesIO()
-        pq.write_table(self._tables[name].empty(), content)
-        content.seek(0)
-        return content
-
-    def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Return name, type and size of a file."""
-        size = self.open(path).getbuffer().nbytes
-        return {"name": path, "type": "file", "size": size}
-
-    def modified(self, path: str) -> datetime:
-        """Return a fixed time."""
-        return datetime(2000, 1, 1, tzinfo=UTC)
-
-
-class ListedFiles(AbstractFileSystem):
-    """An object store in which DuckDB finds the files of a pattern by one listing."""
-
-    cachable = False
-
-    def __init__(self, store: ParquetStore) -> None:
-        super().__init__()
-        self.protocol = _scheme(store)
-        self._fs = store.fs
+    def find(self, path: str, *_: Any, **how: Any) -> Any:
+        """Return the files below a folder, see `AbstractFileSystem.find`."""
+        return self._fs.find(self.inner(path), **how)
 
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
         """Return the files whose path matches a pattern, in order."""
-        pattern = path.partition("://")[2].lstrip("/")
-        folder = pattern.partition("*")[0].rpartition("/")[0]
+        pattern = path.removeprefix(f"{self.protocol}://").lstrip("/")
         matches = re.compile(glob_translate(pattern)).match
-        return sorted(file for file in self._fs.find(folder) if matches(file.lstrip("/")))
+        files = self.find(pattern.partition("*")[0].rpartition("/")[0])
+        return sorted(file for file in files if matches(file.lstrip("/")))
 
     def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
-        """Open a file for reading."""
-        return self._fs.open(path, mode)
+        """Open a file for reading.
+
+        Raises
+        ------
+        PermissionError
+            If it would be written.
+        """
+        if mode != "rb":
+            raise PermissionError(f"{path}: the tables are read-only")
+        return self._fs.open(self.inner(path), "rb")
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Return information on a file."""
-        return self._fs.info(path)
+        """Return information on a file, under this path."""
+        return {**self._fs.info(self.inner(path)), "name": path}
 
     def modified(self, path: str) -> datetime:
         """Return the time of the last modification."""
-        return self._fs.modified(path)
+        return self._fs.modified(self.inner(path))
 
     def isdir(self, path: str) -> bool:
         """Return whether a path is a folder; DuckDB reads files only."""
         return False
+
+
+def _empty_files(store: ParquetStore, tables: Iterable[Table]) -> ReadOnlyFiles:
+    """Return an empty file of the declared columns for each table, in place of an object store.
+
+    DuckDB reads every file of a view that is created, to know the types of its columns. Here they
+    are declared, so that of an object store nothing is requested until a view is queried.
+    """
+    files = MemoryFiles()
+    for table in tables:
+        pq.write_table(table.empty(), content := io.BytesIO())
+        files.pipe_file(_pattern(store, table).replace("*", "0"), content.getvalue())
+    return ReadOnlyFiles(files, _scheme(store))
 
 
 def _how_to_read(url: str) -> str:

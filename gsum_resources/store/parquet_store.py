@@ -5,7 +5,6 @@ contains the provenance of its content, so that the store alone shows whether it
 machine.
 """
 
-import fcntl
 import io
 import json
 import os
@@ -20,6 +19,8 @@ from typing import IO, Any, TypeVar
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec import AbstractFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
 from gsum_resources.store.arrow import decoded_schema
 from gsum_resources.store.content_hash import content_hash
@@ -43,7 +44,6 @@ from gsum_resources.store.partition import (
 from gsum_resources.store.table import Table
 
 _TEMPORARY_SUFFIX = ".part"
-_LOCKS = "_locks"
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 _FOOTERS_AT_ONCE = 16  # footers are small
 _BLOCK = 2**23  # bytes of an object sent or requested at once
@@ -62,19 +62,28 @@ class ParquetStore:
     ----------
     state_url : path or URL of the state database (`state.py`); by default `state.db` in a local
         root folder, or beside it if it is called `warehouse`, as in a home.
+    fs : file system of the root; None: that of the URL.
+    lists_at_once : whether one listing of the whole store costs less than one for each table;
+        None: as in an object store, if the root is not local.
 
     Attributes
     ----------
-    lists_at_once : whether one listing of the whole store costs less than one for each table.
     writes_behind : writes results of models in a resident process, which does not wait until they
         are on disk; None: every write is awaited.
     """
 
-    def __init__(self, root: str, state_url: str = "") -> None:
-        self.fs, self.root = open_url(root)
+    def __init__(
+        self,
+        root: str,
+        state_url: str = "",
+        fs: AbstractFileSystem | None = None,
+        lists_at_once: bool | None = None,
+    ) -> None:
+        opened: tuple[Any, Any] = open_url(root) if fs is None else (fs, fs._strip_protocol(root))
+        self.fs, self.root = opened
         self.url = root
         self.is_local = "file" in self.fs.protocol
-        self.lists_at_once = not self.is_local
+        self.lists_at_once = not self.is_local if lists_at_once is None else lists_at_once
         # so that a large object's bytes are not in memory as a whole besides the rows
         self._by_ranges = {} if self.is_local else {"buffer_size": _BLOCK, "pre_buffer": False}
         folder, name = os.path.split(self.root)
@@ -154,22 +163,6 @@ class ParquetStore:
             buffer = io.BytesIO()
             yield buffer
             self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
-
-    @contextmanager
-    def alone(self, name: str) -> Iterator[None]:
-        """Hold an exclusive lock `name` against other processes of this machine and other threads.
-
-        Others wait; the system releases the lock of a dead process, and the empty lock file
-        remains. An object store has no locks: there, nobody waits.
-        """
-        if not self.is_local:
-            yield
-            return
-        path = f"{self.root}/{_LOCKS}/{name}"
-        self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120
-        with open(path, "ab") as file:  # noqa: PTH123
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     @contextmanager
     def _temporary_path(self, path: str) -> Iterator[str]:
@@ -335,7 +328,7 @@ class ParquetStore:
     def _metadata(self, path: str) -> pq.FileMetaData:
         """Return the Parquet metadata of a file; of an object only the end is requested."""
         if not self.lists_at_once:
-            with self.fs.open(path, "rb") as source:
+            with self.open_file(path) as source:
                 return pq.ParquetFile(source).metadata
         tail = self.fs.cat_file(path, start=-_TAIL)
         size = int.from_bytes(tail[-8:-4], "little") + 8
@@ -388,3 +381,20 @@ def open_url(url: str) -> tuple[Any, str]:
     if "file" not in fs.protocol:
         fs, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
     return fs, path.rstrip("/")
+
+
+class MemoryFiles(MemoryFileSystem):
+    """Files in memory that other instances do not see, which end with the last reference."""
+
+    cachable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store: dict[str, Any] = {}  # of the class in fsspec
+        self.pseudo_dirs = [""]
+
+    def _open(self, path: str, mode: str = "rb", *how: Any, **kwargs: Any) -> Any:
+        """Open a file; every reader has a position of its own, unlike in fsspec."""
+        if mode == "rb":
+            return io.BytesIO(self.cat_file(path))
+        return super()._open(path, mode, *how, **kwargs)

@@ -16,7 +16,7 @@ from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.connection import assembled
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, CompletionError, Request
-from gsum_resources.state.memory_store import memory_store
+from gsum_resources.state.memory_store import MemoryStore
 from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_server
 
@@ -28,7 +28,7 @@ def streaming(log: Path, pieces: list[str | None] | None, **script: Any) -> Iter
     """A model that streams into `pieces`, or one that does not, and its server."""
     with scripted_server(log, **script) as server:
         settings = settings_for(server.base_url, max_retries=2, timeout_s=30.0)
-        endpoint = Endpoint(settings, memory_store())
+        endpoint = Endpoint(settings, MemoryStore())
         on_words = None if pieces is None else pieces.append
         yield OpenAICompatibleModel(settings, endpoint, on_words=on_words), server
         endpoint.close()

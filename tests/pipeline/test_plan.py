@@ -17,7 +17,7 @@ from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import Settings
 from gsum_resources.state.database import state_of
-from gsum_resources.state.memory_store import memory_store
+from gsum_resources.state.memory_store import MemoryStore
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.models import FirstWords, LetterHashes
 from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines
@@ -173,7 +173,7 @@ def test_tokens_are_those_of_earlier_calls_where_they_are_many() -> None:
             }
         }
     )
-    models = Models(settings, memory_store(), TABLES["llm_calls"])
+    models = Models(settings, MemoryStore(), TABLES["llm_calls"])
     line, requests, usual = (
         Line("a", "index", "answers"),
         Requests(10, 10, 1000, 50),

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.state.memory_store import memory_store
+from gsum_resources.state.memory_store import MemoryStore
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import Partition, Provenance
 
@@ -12,7 +12,7 @@ ROWS = pa.table({"file": ["queries.jsonl"], "content_hash": ["0"]}, TABLE.schema
 
 
 def test_each_store_has_its_own_files() -> None:
-    store, other = memory_store(), memory_store()
+    store, other = MemoryStore(), MemoryStore()
     written = store.write(TABLE, Partition("c"), ROWS, Provenance("", ""))
     Memo(store, "embeddings", "m").put({b"0" * 16: b"value"})
     assert store.partitions(TABLE) == [Partition("c")]
