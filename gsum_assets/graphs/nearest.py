@@ -1,9 +1,9 @@
 """Exact nearest neighbours by inner product, computed in blocks of a matrix product.
 
 A product in single precision only selects candidates, with a margin for its errors; these are
-compared in double precision and rounded. The result does not depend on the blocks, so that some
-rows can be computed again while others stay (`nearest_again.py`). Not by scikit-learn, which
-converts all vectors to double precision and knows no groups; many vectors: `approximate.py`.
+compared in double precision and rounded, so that the result does not depend on the blocks. Not by
+scikit-learn, which converts all vectors to double precision and knows no groups; many vectors:
+`approximate.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -101,12 +101,12 @@ def nearest(
     """
     blocks = list(Comparison(vectors, starts).blocks(np.arange(len(starts) - 1)))
     compare = partial(_comparer, vectors, starts, k)
-    of_vectors, of_groups = [], []
+    lists = []
     compared = engine.map_blocks(compare, blocks, step="vectors compared")
-    for groups, (of_rows, of_block) in zip(blocks, compared, strict=True):
-        of_vectors.append(of_rows)
-        of_groups.append(of_block)
+    for groups, of_block in zip(blocks, compared, strict=True):
+        lists.append(of_block)
         on_progress(int(starts[groups[-1] + 1]), len(vectors))
+    of_vectors, of_groups = zip(*lists, strict=True) if lists else ((), ())
     return joined(of_vectors), joined(of_groups)
 
 
@@ -126,8 +126,7 @@ class Comparison:
         self._most_rows = max(1, _CELLS_AT_ONCE // max(1, len(vectors)))
         # of an inner product of unit vectors in single precision (Higham 2002, 3.1), both ways
         error = 2 * vectors.shape[1] * 2.0**-24
-        self.margin = error + 10.0**-DECIMALS
-        """Upper bound of the error of a product in single precision, plus rounding."""
+        self._margin = error + 10.0**-DECIMALS
 
     def blocks(self, groups: np.ndarray) -> Iterator[np.ndarray]:
         """Yield blocks of `groups`, at least one, whose products with all vectors fit in memory."""
@@ -143,36 +142,43 @@ class Comparison:
         """Return the vectors of these groups, one group after another."""
         return np.concatenate([np.arange(*self._starts[[g, g + 1]]) for g in groups])
 
-    def products(self, rows: np.ndarray) -> np.ndarray:
-        """Return the products of these vectors with all, float32 `(n_rows, n_vectors)`."""
-        return self._vectors[rows] @ self._vectors.T
-
     def nearest_of(self, k: int, groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
         """Return the nearest of the members of `groups`, and of these."""
         rows = self.members(groups)
-        products = self.products(rows)
-        of_groups = self.groups(products, groups, k)
-        return self.vectors(products, rows, k), of_groups
+        products = self._vectors[rows] @ self._vectors.T  # (n_rows, n_vectors), float32
+        of_groups = self._groups(products, groups, k)
+        return self._rows(products, rows, k), of_groups
 
     def nearest_of_rows(self, rows: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of the vectors `rows`, at least one, in blocks that fit in memory."""
-        blocks = [rows[at : at + self._most_rows] for at in range(0, len(rows), self._most_rows)]
-        return joined([self.vectors(self.products(block), block, k) for block in blocks])
+        blocks = (rows[at : at + self._most_rows] for at in range(0, len(rows), self._most_rows))
+        return joined([self._rows(self._vectors[b] @ self._vectors.T, b, k) for b in blocks])
 
-    def vectors(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
+    def _rows(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of the vectors `rows` from their products, which are overwritten."""
         products[np.arange(len(rows)), rows] = -np.inf
         pairs = self._likely(products, k)
         exact = self.exact(Pairs(rows[pairs.rows], pairs.columns))
         return best(pairs, exact, len(rows), k, products.shape[1])
 
-    def groups(self, products: np.ndarray, groups: np.ndarray, k: int) -> Neighbours:
+    def _groups(self, products: np.ndarray, groups: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of `groups` from the products of their members."""
-        within = self.greatest(products, groups)
+        bounds = np.append(0, np.cumsum(self._lengths[groups]))
+        within = np.maximum.reduceat(products, self._starts[:-1], axis=1)
+        within = np.maximum.reduceat(within, bounds[:-1], axis=0)  # (n_block, n_groups)
         within[np.arange(len(groups)), groups] = -np.inf
         pairs = self._likely(within, k)
-        exact = self.exact_groups(products, within, groups, pairs)
-        return best(pairs, exact, len(groups), k, within.shape[1])
+        similarities = np.full(len(pairs.rows), -np.inf)
+        for position, pair_slice in _by_row(pairs):
+            others = pairs.columns[pair_slice]
+            columns = self.members(others)
+            owners = np.repeat(np.arange(len(others)), self._lengths[others])
+            of_members = products[bounds[position] : bounds[position + 1], columns]
+            likely = _reaching(of_members, within[position, others][owners] - self._margin)
+            rows = likely.rows + self._starts[groups[position]]
+            exact = self.exact(Pairs(rows, columns[likely.columns]))
+            np.maximum.at(similarities[pair_slice], owners[likely.columns], exact)
+        return best(pairs, similarities, len(groups), k, within.shape[1])
 
     def _likely(self, similarities: np.ndarray, k: int) -> Pairs:
         """Return pairs of a row and a column that include the `k` greatest of each row.
@@ -184,7 +190,7 @@ class Comparison:
         n_rows, n = similarities.shape
         k = min(k, n - 1)
         if k < 1:
-            return reaching(similarities, np.full((n_rows, 1), np.inf))
+            return _reaching(similarities, np.full((n_rows, 1), np.inf))
         sampled, samples = similarities, _SAMPLES * k
         if n >= 2 * samples:  # k maxima of disjoint samples are no greater than the k greatest
             whole = n // samples * samples
@@ -192,13 +198,7 @@ class Comparison:
         bounds = np.partition(sampled, -k, axis=1)[:, -k]
         # minus infinity if few samples have finite values: then all finite values are candidates
         bounds = np.maximum(bounds, np.finfo(np.float32).min)
-        return reaching(similarities, bounds[:, None] - self.margin)
-
-    def greatest(self, products: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """Return the greatest product of a member of each of `groups` and one of any group."""
-        within = np.maximum.reduceat(products, self._starts[:-1], axis=1)
-        first = np.cumsum(self._lengths[groups]) - self._lengths[groups]
-        return np.maximum.reduceat(within, first, axis=0)
+        return _reaching(similarities, bounds[:, None] - self._margin)
 
     def exact(self, pairs: Pairs) -> np.ndarray:
         """Return inner products in double precision, rounded, `(n_pairs,)`."""
@@ -208,31 +208,8 @@ class Comparison:
             values[pair_slice] = others @ self._vectors[row].astype(np.float64)
         return np.round(values, DECIMALS)
 
-    def exact_groups(
-        self, products: np.ndarray, within: np.ndarray, groups: np.ndarray, pairs: Pairs
-    ) -> np.ndarray:
-        """Return the exact similarity of pairs of groups, from their likely members.
 
-        Parameters
-        ----------
-        products, within : products of the members of `groups`, and their maxima by group.
-        pairs : positions in `groups` (rows), and groups (columns).
-        """
-        similarities = np.full(len(pairs.rows), -np.inf)
-        bounds = np.append(0, np.cumsum(self._lengths[groups]))
-        for position, pair_slice in _by_row(pairs):
-            others = pairs.columns[pair_slice]
-            columns = self.members(others)
-            owners = np.repeat(np.arange(len(others)), self._lengths[others])
-            of_members = products[bounds[position] : bounds[position + 1], columns]
-            likely = reaching(of_members, within[position, others][owners] - self.margin)
-            rows = likely.rows + self._starts[groups[position]]
-            exact = self.exact(Pairs(rows, columns[likely.columns]))
-            np.maximum.at(similarities[pair_slice], owners[likely.columns], exact)
-        return similarities
-
-
-def reaching(values: np.ndarray, bounds: np.ndarray) -> Pairs:
+def _reaching(values: np.ndarray, bounds: np.ndarray) -> Pairs:
     """Return the rows and columns of values that are at least their bound."""
     # much faster than np.nonzero of a matrix
     return Pairs(*np.divmod(np.flatnonzero(values >= bounds), max(1, values.shape[1])))
