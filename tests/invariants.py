@@ -12,7 +12,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from gsum_assets.graphrag.name_groups import SENSES
+from gsum_assets.graphrag.entity_names import SENSES
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEPS

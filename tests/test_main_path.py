@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ASIDE = (
     "gsum_assets.corpus.importers",
-    "gsum_assets.graphrag.compat",
+    "gsum_assets.graphrag.views",
     "gsum_assets.report",
 )
 DEFINITIONS = (

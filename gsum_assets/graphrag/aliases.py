@@ -5,22 +5,69 @@ may belong to two entities therefore stays separate.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
 
 from gsum_assets.corpus.names import name_key
-from gsum_assets.graphrag.acronyms import explained
-from gsum_assets.graphrag.name_groups import PERSON, Groups, Link, Name, mentioned_names
-from gsum_assets.graphrag.pruning import pruned
-from gsum_assets.graphrag.same_entity import Judge
+from gsum_assets.graphrag.entity_names import PERSON, Name, mentioned_names, pruned
+from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
 _NO_PERSONS = {"organization", "place", "event"}
+
+
+class Groups:
+    """Groups of merged names.
+
+    Parameters
+    ----------
+    apart : pairs of keys that must not be in one group.
+
+    Attributes
+    ----------
+    links : rule and evidence of each merge, by both of its keys.
+    """
+
+    def __init__(self, keys: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
+        from scipy.cluster.hierarchy import DisjointSet
+
+        self._sets = DisjointSet(keys)
+        self.links: defaultdict[str, dict[str, tuple[str, Sequence[str]]]] = defaultdict(dict)
+        self._enemies: defaultdict[str, set[str]] = defaultdict(set)
+        for first, second in apart:
+            self._enemies[first].add(second)
+            self._enemies[second].add(first)
+
+    def group(self, key: str) -> Collection[str]:
+        """Return the keys merged with a name, including itself."""
+        return self._sets.subset(key)
+
+    def may_join(self, first: str, second: str) -> bool:
+        """Return whether two names are in different groups that may be merged."""
+        return not self._sets.connected(first, second) and not any(
+            enemy in self._sets and self._sets.connected(enemy, second)
+            for key in self.group(first)
+            for enemy in self._enemies.get(key, ())
+        )
+
+    def join(self, first: str, second: str, rule: str, evidence: Sequence[str]) -> None:
+        """Merge the groups of two names, if they may be merged."""
+        if self.may_join(first, second):
+            self._sets.merge(first, second)
+            self.links[first][second] = self.links[second][first] = rule, evidence
+
+    def __iter__(self) -> Iterator[Collection[str]]:
+        return iter(self._sets.subsets())
+
+
+Judge = Callable[[Mapping[str, Name], Groups], tuple[Sequence[tuple[str, str]], Sequence[str]]]
+"""Returns the keys of pairs of names, in different groups, that are of one entity, and failures."""
 
 
 def entity_id(name_key: str) -> str:
@@ -30,8 +77,8 @@ def entity_id(name_key: str) -> str:
 
 def resolve(
     mentions: pa.Table, chunks: pa.Table, settings: MergingSettings, judge: Judge | None = None
-) -> pa.Table:
-    """Return the entity of each name.
+) -> Result:
+    """Return the entity of each name: rows of `graphrag.aliases`.
 
     - title: two names of persons differ only by titles, "Dr Lin" and "Lin", and a document has
       both; a name of one word must have a title in every document that has it.
@@ -41,7 +88,7 @@ def resolve(
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
     - model: `judge`, if there is one, says that what the chunks say of both is about one thing.
 
-    Names that the extractive model alone mentions may have no entity (`pruning.py`): rule "pruned".
+    Names that the extractive model alone mentions may have no entity, see `pruned`.
 
     Homonyms of different types are two names, see `mentioned_names`: one has the key
     "washington", the other "washington [place]" and the name "Washington (place)".
@@ -54,18 +101,22 @@ def resolve(
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     left_out = pruned(names, chunks)
-    kept = {key: name for key, name in names.items() if key not in left_out}
-    groups = Groups(kept, [*apart, *homonyms])
+    included = {key: name for key, name in names.items() if key not in left_out}
+    groups = Groups(included, [*apart, *homonyms])
+    failures: Sequence[str] = ()
     if settings.aliases:
-        _join_persons(kept, groups)
-        _join_acronyms(kept, chunks, groups)
-        _join_plurals(kept, groups)
-        for pair in judge(kept, groups) if judge else ():
-            _join_judged(kept[pair.first], kept[pair.other], groups)
+        _join_persons(included, groups)
+        _join_acronyms(included, chunks, groups)
+        _join_plurals(included, groups)
+        if judge:
+            pairs, failures = judge(included, groups)
+            for first, other in pairs:
+                evidence = {min(included[key].chunks) for key in (first, other)}
+                groups.join(first, other, "model", sorted(evidence))
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=lambda row: row["name_key"])
-    return pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema), failures)
 
 
 def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
@@ -84,16 +135,13 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
         others = longer.get(bare, ()) if bearers[0].person.is_single else ()
         full = [name for other in sorted(others) for name in forms[other]]
         if len(others) < 2 and _may_be_one(bearers, full):
-            families.append((_decided([name for name in bearers if _is_merged(name)], full), full))
+            proper = [name for name in bearers if name.is_proper_person]
+            families.append((_decided(proper, full), full))
     for bearers, _ in families:
         _join_titles(bearers, groups)
     for bearers, full in families:
-        proper = [name for name in full if _is_merged(name) and name.person.has_capitals]
+        proper = [name for name in full if name.is_proper_person and name.person.has_capitals]
         _join_short_forms(bearers, proper, groups)
-
-
-def _is_merged(name: Name) -> bool:
-    return name.is_person and name.person.is_proper
 
 
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
@@ -117,117 +165,96 @@ def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
 
 def _decided(bearers: Sequence[Name], full: Sequence[Name]) -> list[Name]:
     """Return forms without "Lin" if "Dr Lin" and "Mei Lin" occur with it and may be two persons."""
-    documents = {document for name in full for document in name.chunks_by_document}
-    titled = [
-        name
+    of_full = {document for name in full for document in name.documents}
+    titled = {
+        document
         for name in bearers
-        if name.person.titles and not name.chunks_by_document.keys() <= documents
-    ]
+        if name.person.titles and not of_full.issuperset(name.documents)
+        for document in name.documents
+    }
     return [
         name
         for name in bearers
         if name.person.titles
-        or name.chunks_by_document.keys().isdisjoint(documents)
-        or all(
-            name.chunks_by_document.keys().isdisjoint(other.chunks_by_document) for other in titled
-        )
+        or of_full.isdisjoint(name.documents)
+        or titled.isdisjoint(name.documents)
     ]
 
 
 def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
     """Merge names that differ only by titles."""
-    titled = {
-        document for name in forms if name.person.titles for document in name.chunks_by_document
-    }
+    titled = {document for name in forms if name.person.titles for document in name.documents}
     present: defaultdict[str, list[Name]] = defaultdict(list)
-    for name in forms if len(forms) > 1 else ():
-        if (
-            name.person.titles
-            or not name.person.is_single
-            or name.chunks_by_document.keys() <= titled
-        ):
-            for document in name.chunks_by_document:
+    for name in forms:
+        is_one = name.person.titles or not name.person.is_single
+        if is_one or titled.issuperset(name.documents):
+            for document in name.documents:
                 present[document].append(name)
     for document in sorted(present):
         first, *others = present[document]
         for other in others:
-            _join("title", first, other, groups)
+            _join_together("title", first, other, groups)
 
 
 def _join_short_forms(forms: Sequence[Name], full: Sequence[Name], groups: Groups) -> None:
     """Merge names of one word with the only person whose full name contains them."""
     if not full or {name.key for name in full} - set(groups.group(full[0].key)):
         return  # no evidence that these are one person
-    documents = {document for name in full for document in name.chunks_by_document}
+    documents = {document for name in full for document in name.documents}
     by_key = {name.key: name for name in forms}
     for name in sorted(forms, key=Name.rank, reverse=True):  # those without titles first
         merged = [by_key[key] for key in groups.group(name.key) if key in by_key]
-        if name.person.has_capitals and all(
-            m.chunks_by_document.keys() <= documents for m in merged
-        ):
+        if name.person.has_capitals and all(documents.issuperset(m.documents) for m in merged):
             beside = [
-                other
-                for other in full
-                if not name.chunks_by_document.keys().isdisjoint(other.chunks_by_document)
+                other for other in full if not set(name.documents).isdisjoint(other.documents)
             ]
-            _join("short form", name, min(beside, key=Name.rank), groups)
+            _join_together("short form", name, min(beside, key=Name.rank), groups)
 
 
-def _join(rule: str, name: Name, other: Name, groups: Groups) -> None:
+def _join_together(rule: str, name: Name, other: Name, groups: Groups) -> None:
     """Merge two names, with evidence from the documents that have both."""
     if not groups.may_join(name.key, other.key):
         return
     evidence: list[str] = []
-    for document in sorted(name.chunks_by_document.keys() & other.chunks_by_document.keys()):
+    for document in sorted(set(name.documents).intersection(other.documents)):
         pair = name.chunks_by_document[document], other.chunks_by_document[document]
         both = pair[0] & pair[1]
         evidence += [min(both)] if both else sorted(map(min, pair))
         if len(evidence) >= _MOST_EVIDENCE:
             break
-    groups.join(name.key, other.key, Link(rule, sorted(evidence[:_MOST_EVIDENCE])))
+    groups.join(name.key, other.key, rule, sorted(evidence[:_MOST_EVIDENCE]))
 
 
 def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) -> None:
     """Merge acronyms, and names such as "Long Form (LF)", with their long forms."""
-    # letters -> long form -> acronym -> chunks that define it
-    definitions: defaultdict[str, dict[str, dict[str, set[str]]]] = defaultdict(dict)
-    # names that contain the definition
+    chunk_texts = zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True)
+    texts = [(text, {chunk}, "") for chunk, text in chunk_texts if "(" in text or "（" in text]
+    texts += [(name.name, name.chunks, key) for key, name in names.items() if "(" in key]
+    longs_of: defaultdict[str, set[str]] = defaultdict(set)  # by the letters of the acronym
+    # by letters and long form: chunks that define each acronym, and names with the definition
+    where_of: defaultdict[tuple[str, str], defaultdict[str, set[str]]]
+    where_of = defaultdict(lambda: defaultdict(set))
     whole: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for text, where, name in _texts(names, chunks):
-        for definition in explained(text):
-            long = name_key(definition.long).removeprefix("the ")
-            shorts = definitions[definition.letters].setdefault(long, {})
-            shorts.setdefault(name_key(definition.short), set()).update(where)
-            whole[definition.letters, long] += [name] if name else []
-    for letters, longs in sorted(definitions.items()):
-        for long, shorts in sorted(longs.items()):
-            long_keys = (
-                key for key in (long, f"the {long}", *whole[letters, long]) if key in names
-            )
-            if full := next(long_keys, None):
-                for name in whole[letters, long]:
-                    _join_acronym(names[name], names[full], names[name].chunks, groups)
-                for short, where in sorted(shorts.items()) if len(longs) == 1 else ():
-                    if short in names and names[short].is_acronym:
-                        _join_acronym(names[short], names[full], where, groups)
+    for text, where, name in texts:
+        for short, long_form in explained(text):
+            long = name_key(long_form).removeprefix("the ")
+            meaning = letters_of(short), long
+            longs_of[meaning[0]].add(long)
+            where_of[meaning][name_key(short)] |= where
+            whole[meaning] += [name] if name else []
 
+    def join(key: str, full: str, where: Collection[str]) -> None:
+        if not names[key].differs_in_kind(names[full]):
+            groups.join(key, full, "acronym", sorted(where)[:_MOST_EVIDENCE])
 
-def _texts(
-    names: Mapping[str, Name], chunks: pa.Table
-) -> Iterator[tuple[str, Collection[str], str]]:
-    """Yield texts with brackets, of chunks and names, with their chunks and the name's key."""
-    for chunk, text in zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True):
-        if "(" in text or "（" in text:
-            yield text, (chunk,), ""
-    for name in names.values():
-        if "(" in name.key:
-            yield name.name, name.chunks, name.key
-
-
-def _join_acronym(name: Name, full: Name, where: Collection[str], groups: Groups) -> None:
-    is_odd = name.is_typed and full.is_typed and name.is_person != full.is_person
-    if not is_odd and groups.may_join(name.key, full.key):
-        groups.join(name.key, full.key, Link("acronym", sorted(where)[:_MOST_EVIDENCE]))
+    for (letters, long), shorts in sorted(where_of.items()):
+        long_keys = (long, f"the {long}", *whole[letters, long])
+        if full := next((key for key in long_keys if key in names), None):
+            for name in whole[letters, long]:
+                join(name, full, names[name].chunks)
+            for short, where in sorted(shorts.items()) if len(longs_of[letters]) == 1 else ():
+                if short in names and names[short].is_acronym:
+                    join(short, full, where)
 
 
 def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
@@ -235,22 +262,15 @@ def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
     for key, name in names.items():
         plural = names.get(f"{key}s", name)
         is_pair = name.is_guessed and plural.is_guessed and name.name.islower()
-        if is_pair and name.chunks_by_document.keys() & plural.chunks_by_document.keys():
-            _join("plural", name, plural, groups)
-
-
-def _join_judged(name: Name, other: Name, groups: Groups) -> None:
-    if groups.may_join(name.key, other.key):
-        groups.join(
-            name.key, other.key, Link("model", sorted({min(name.chunks), min(other.chunks)}))
-        )
+        if is_pair and not set(name.documents).isdisjoint(plural.documents):
+            _join_together("plural", name, plural, groups)
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
     """Yield the rows of the names of one entity, each with the link towards the own name."""
     by_key = {name.key: name for name in group}
     own_key = min(group, key=Name.rank).key
-    link_of: dict[str, Link] = {own_key: Link("own", ())}
+    link_of: dict[str, tuple[str, Sequence[str]]] = {own_key: ("own", ())}
     waiting = [own_key]
     for key in waiting:
         for other, link in sorted(groups.links.get(key, {}).items()):
@@ -258,7 +278,7 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
                 link_of[other] = link
                 waiting.append(other)
     for key, link in link_of.items():
-        yield _row(by_key[key], entity_id(own_key), link.rule, link.evidence)
+        yield _row(by_key[key], entity_id(own_key), *link)
 
 
 def _row(name: Name, entity: str | None, rule: str, evidence: Sequence[str] = ()) -> dict:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.token_usage import NO_USAGE
-from gsum_assets.graphrag.name_groups import are_homonyms, sense_key
+from gsum_assets.graphrag.entity_names import are_homonyms, sense_key
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.text.entities import proper_names
@@ -38,10 +38,6 @@ class ChunkGraph:
     def __post_init__(self) -> None:
         self.text_key = name_key(self.chunk["text"])
 
-    def holds(self, key: str) -> bool:
-        """Return whether the text contains a name, given as `name_key`."""
-        return holds(self.text_key, key)
-
     def missed(self) -> list[str]:
         """Return the names that rules find in the text, and none of the mentions contains.
 
@@ -64,8 +60,13 @@ class ChunkGraph:
             mention = self.entities.get(slot)
         if mention is None:
             named = {"name": name, "name_key": key, "type": kind, "description": description}
-            origin = {"round": nth, "is_verbatim": self.holds(key), "model": model}
-            self.entities[slot] = named | origin
+            is_verbatim = holds(self.text_key, key)
+            self.entities[slot] = {
+                **named,
+                "round": nth,
+                "is_verbatim": is_verbatim,
+                "model": model,
+            }
         elif not mention["type"] or mention["round"] == nth:
             mention["type"] = mention["type"] or kind
             mention["description"] = _joined(mention["description"], description)
@@ -131,10 +132,11 @@ def in_chunks(graph: ChunkGraph, chunks: Sequence[Mapping[str, Any]]) -> list[Ch
     parts = [ChunkGraph(chunk, n_rounds=graph.n_rounds) for chunk in chunks]
     parts[0].usage, parts[0].failures = graph.usage, graph.failures
     words = [set(words_in(part.text_key)) for part in parts]
-    naming = {
-        mention["name_key"]: {i for i, part in enumerate(parts) if part.holds(mention["name_key"])}
-        for mention in graph.entities.values()
-    }
+    described: dict[str, list[str]] = {}
+    for entity in graph.entities.values():
+        texts = described.setdefault(entity["name_key"], [])
+        texts.append(f"{entity['name']} {entity['description']}")
+    naming = {key: {i for i, p in enumerate(parts) if holds(p.text_key, key)} for key in described}
 
     def nearest(text: str, among: Set[int]) -> int:
         wanted = set(words_in(name_key(text)))
@@ -147,17 +149,11 @@ def in_chunks(graph: ChunkGraph, chunks: Sequence[Mapping[str, Any]]) -> list[Ch
                 parts[index].entities.setdefault(slot, entity | {"is_verbatim": is_verbatim})
 
     for key, indices in naming.items():
-        described = " ".join(
-            f"{entity['name']} {entity['description']}"
-            for entity in graph.entities.values()
-            if entity["name_key"] == key
-        )
-        for index in sorted(indices) or [nearest(described, set())]:
+        for index in sorted(indices) or [nearest(" ".join(described[key]), set())]:
             mention(index, key)
     for ends, related in graph.relationships.items():
         source, target = (naming[related[f"{end}_key"]] for end in ("source", "target"))
-        both = source & target
-        for index in sorted(both) or [nearest(related["description"], source | target)]:
+        for index in sorted(source & target) or [nearest(related["description"], source | target)]:
             mention(index, *ends)
             parts[index].relationships[ends] = dict(related)
     for identity, claim in graph.claims.items():
@@ -172,17 +168,19 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
     rows: dict[str, list[dict]] = {
         name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
     }
+    failures = []
     for graph in graphs:
         of_chunk = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
-        mentions_of = (graph.entities, graph.relationships, graph.claims)
-        ends_of = (graph.relationships, ("source", "target")), (graph.claims, ("subject",))
-        for mentions, ends in ends_of:
-            for mention in mentions.values():
-                for end in ends:
-                    mention[f"{end}_type"] = graph.entities[mention[f"{end}_key"]]["type"]
-        for table, mentions in zip(list(rows)[1:], mentions_of, strict=True):
-            for index, mention in enumerate(mentions.values()):
-                rows[table].append({**of_chunk, "position": index, **mention})
+        for table, mentions, ends in (
+            ("entity_mentions", graph.entities, ()),
+            ("relationship_mentions", graph.relationships, ("source", "target")),
+            ("claims", graph.claims, ("subject",)),
+        ):
+            for position, mention in enumerate(mentions.values()):
+                types = {
+                    f"{end}_type": graph.entities[mention[f"{end}_key"]]["type"] for end in ends
+                }
+                rows[table].append({**of_chunk, "position": position, **mention, **types})
         rows["extractions"].append(
             {
                 **of_chunk,
@@ -194,12 +192,9 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
                 **graph.usage,
             }
         )
-    failures = [
-        f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}': "
-        f"{'; '.join(graph.failures)}"
-        for graph in graphs
-        if graph.failures
-    ]
+        if graph.failures:
+            where = f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}'"
+            failures.append(f"{where}: {'; '.join(graph.failures)}")
     tables = {
         name: pa.Table.from_pylist(of_table, TABLES[f"graphrag.{name}"].schema)
         for name, of_table in rows.items()

@@ -7,27 +7,28 @@
    entities is split again from its own edges.
    One that modularity does not split, such as a hub with its leaves, is halved by the bits of its
    members' hashes, so that a new member changes one of the parts.
-4. Sets of under `least_reported` entities are joined to the sibling that they are related to most.
-5. A community that is not split further is a leaf. Those of under `least_reported` entities or of
+4. Sets of under `LEAST_REPORTED` entities are joined to the sibling that they are related to most.
+5. A community that is not split further is a leaf. Those of under `LEAST_REPORTED` entities or of
    a single chunk have no report, unless none has.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.louvain import Edge, louvain
+from gsum_assets.graphrag.louvain import Edge, components, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.keyphrases import enumerate_phrases
 
+LEAST_REPORTED = 3  # entities of a community with a report of its own (ours)
+
 # Of Leiden. With 20 trials 59% of the communities of 20 meetings are unchanged when one meeting is
 # left out, with one trial 50%, with fifty 59%; each changed community needs a new report.
-_RANDOMNESS, _ITERATIONS, _TRIALS = 0.001, 3, 20
+_LEIDEN = {"resolution": 1.0, "randomness": 0.001, "iterations": 3, "seed": 0, "trials": 20}
 _TITLED = 3  # entities of one kind in a title
 
 
@@ -64,28 +65,25 @@ def communities(
     given : communities of another origin in this order, each with its report, if it has one.
     """
     entity_of = {row["entity_id"]: row for row in entities.to_pylist()}
-    related = relationships.select(["relationship_id", "source_id", "target_id", "weight"])
-    edges = sorted(
-        (*sorted((row["source_id"], row["target_id"])), row["weight"])
-        for row in related.to_pylist()
-    )
+    columns = ["relationship_id", "source_id", "target_id", "weight"]
+    related = relationships.select(columns).sort_by("relationship_id").to_pylist()
     if given is None:
-        ordered = split_components(sorted(entity_of), edges, settings)
+        edges = [(*sorted((row["source_id"], row["target_id"])), row["weight"]) for row in related]
+        ordered = split_components(sorted(entity_of), sorted(edges), settings)
     else:
         ordered = [community for community, _ in given]
     ids = [community.community_id for community in ordered]
     children: dict[int, list[str]] = defaultdict(list)
-    for index, community in enumerate(ordered):
-        if community.parent >= 0:
-            children[community.parent].append(ids[index])
-    inside = _relationships_inside(ordered, related)
-    row_of = {row["relationship_id"]: row for row in related.to_pylist()}
+    for community_id, community in zip(ids, ordered, strict=True):
+        children[community.parent].append(community_id)
     rows = []
-    for index, community in enumerate(ordered):
+    for index, (community, inside) in enumerate(
+        zip(ordered, _relationships_inside(ordered, related), strict=True)
+    ):
         members = sorted(
             community.members, key=lambda e: (-entity_of[e]["degree"], entity_of[e]["name"], e)
         )
-        links = [row_of[i] for i in inside[index]]
+        chunk_ids = sorted({c for e in members for c in entity_of[e]["chunk_ids"]})
         rows.append(
             {
                 "community_id": ids[index],
@@ -93,15 +91,13 @@ def communities(
                 "number": index,
                 "parent_id": ids[community.parent] if community.parent >= 0 else None,
                 "child_ids": children[index],
-                "title": community_title([entity_of[e] for e in members], links),
+                "title": community_title([entity_of[e] for e in members], inside),
                 "size": len(members),
+                "is_reported": len(members) >= LEAST_REPORTED and len(chunk_ids) > 1,
                 "entity_ids": members,
-                "relationship_ids": inside[index],
-                "chunk_ids": sorted({c for e in members for c in entity_of[e]["chunk_ids"]}),
+                "relationship_ids": [row["relationship_id"] for row in inside],
+                "chunk_ids": chunk_ids,
             }
-        )
-        rows[-1]["is_reported"] = (
-            rows[-1]["size"] >= settings.least_reported and len(rows[-1]["chunk_ids"]) > 1
         )
     if given and any(report for _, report in given):
         for row, (_, report) in zip(rows, given, strict=True):
@@ -109,6 +105,21 @@ def communities(
     if not any(row["is_reported"] for row in rows):
         rows = [row | {"is_reported": True} for row in rows]
     return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
+
+
+def _relationships_inside(
+    ordered: Sequence[Community], related: Sequence[dict]
+) -> list[list[dict]]:
+    """Return the relationships with both ends in each community, in order."""
+    inside: list[list[dict]] = [[] for _ in ordered]
+    of_entity: dict[str, set[int]] = defaultdict(set)
+    for index, community in enumerate(ordered):
+        for entity_id in community.members:
+            of_entity[entity_id].add(index)
+    for row in related:
+        for index in of_entity[row["source_id"]] & of_entity[row["target_id"]]:
+            inside[index].append(row)
+    return inside
 
 
 def community_title(members: Sequence[Mapping], relationships: Sequence[Mapping]) -> str:
@@ -134,51 +145,42 @@ def split_components(
     entity_ids: Sequence[str], edges: Sequence[Edge], settings: CommunitySettings
 ) -> list[Community]:
     """Return the communities of sorted entities, by level, largest first, then by first member."""
-    with_parents: list[tuple[Community, int]] = []  # with the parent's index in this list
-    for component, inside in _components(entity_ids, edges):
-        _split(component, inside, settings, 0, -1, with_parents)
-    return ranked(with_parents)[0]
+    found: list[Community] = []
+
+    def split(members: Sequence[str], edges: Sequence[Edge], level: int, parent: int) -> None:
+        """Add the subsets of a large set, recursively, or a whole component that is small."""
+        subsets = [members]
+        if len(members) > settings.max_size:
+            least = min(LEAST_REPORTED, settings.max_size // 2)
+            subsets = without_small(_partition(edges, settings.method), edges, least)
+            if len(subsets) == 1 and level:
+                subsets = halved(members, settings.max_size)
+        for subset in subsets:
+            found.append(Community(level, subset, parent))
+            if len(subset) > settings.max_size:
+                subset_ids = set(subset)
+                inside = [edge for edge in edges if subset_ids.issuperset(edge[:2])]
+                split(subset, inside, level + 1, len(found) - 1)
+
+    for component, inside in components(entity_ids, edges):
+        split(component, inside, 0, -1)
+    return [found_at for found_at, _ in ranked(found)]
 
 
-def ranked(with_parents: Sequence[tuple[Community, int]]) -> tuple[list[Community], list[int]]:
+def ranked(found: Sequence[Community]) -> list[tuple[Community, int]]:
     """Return communities by level, largest first, then by first member, and their indices before.
 
     Parameters
     ----------
-    with_parents : communities, each with the index of its parent in this list, or -1.
+    found : communities whose parents are indices in this list.
     """
 
     def rank(i: int) -> tuple:
-        community, _ = with_parents[i]
-        return community.level, -len(community.members), community.members
+        return found[i].level, -len(found[i].members), found[i].members
 
-    order = sorted(range(len(with_parents)), key=rank)
+    order = sorted(range(len(found)), key=rank)
     index = {old: new for new, old in enumerate(order)} | {-1: -1}
-    return [replace(with_parents[i][0], parent=index[with_parents[i][1]]) for i in order], order
-
-
-def _split(
-    members: Sequence[str],
-    edges: Sequence[Edge],
-    settings: CommunitySettings,
-    level: int,
-    parent: int,
-    with_parents: list[tuple[Community, int]],
-) -> None:
-    """Append the subsets of a large set, recursively, or a whole component that is small enough."""
-    subsets = [members]
-    if len(members) > settings.max_size:
-        least = min(settings.least_reported, settings.max_size // 2)
-        subsets = without_small(_partition(edges, settings), edges, least)
-        if len(subsets) == 1 and level:
-            subsets = halved(members, settings.max_size)
-    for subset in subsets:
-        index = len(with_parents)
-        with_parents.append((Community(level, subset, -1), parent))
-        if len(subset) > settings.max_size:
-            subset_ids = set(subset)
-            inside = [edge for edge in edges if edge[0] in subset_ids and edge[1] in subset_ids]
-            _split(subset, inside, settings, level + 1, index, with_parents)
+    return [(replace(found[i], parent=index[found[i].parent]), i) for i in order]
 
 
 def without_small(
@@ -217,60 +219,19 @@ def halved(members: Sequence[str], max_size: int, bit: int = 0) -> list[list[str
     return [part for half in halves for part in halved(half, max_size, bit + 1)]
 
 
-def _partition(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
+def _partition(edges: Sequence[Edge], method: str) -> list[list[str]]:
     """Return the communities of a connected graph; Leiden's are the best of several trials."""
-    if settings.method == "louvain":
-        return louvain(edges, settings.resolution)
+    if method == "louvain":
+        return louvain(edges)
     from graspologic_native import leiden  # pyright: ignore[reportAttributeAccessIssue]
 
     _, community_of = leiden(
-        edges=list(edges),
-        starting_communities=None,
-        resolution=settings.resolution,
-        randomness=_RANDOMNESS,
-        iterations=_ITERATIONS,
-        use_modularity=True,
-        seed=settings.seed,
-        trials=_TRIALS,
+        edges=list(edges), starting_communities=None, use_modularity=True, **_LEIDEN
     )
     subsets: dict[int, list[str]] = defaultdict(list)
     for entity_id, community in sorted(community_of.items()):
         subsets[community].append(entity_id)
     return list(subsets.values())
-
-
-def _components(
-    entity_ids: Sequence[str], edges: Sequence[Edge]
-) -> Iterator[tuple[list[str], list[Edge]]]:
-    """Yield the entities and edges of each component, both in order."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    index = {entity_id: i for i, entity_id in enumerate(entity_ids)}
-    ends = np.array([[index[a], index[b]] for a, b, _ in edges], np.int64).reshape(-1, 2)
-    shape = (len(entity_ids), len(entity_ids))
-    joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape)
-    n, component_of = connected_components(joined, directed=False)
-    members: list[list[str]] = [[] for _ in range(n)]
-    inside: list[list[Edge]] = [[] for _ in range(n)]
-    for entity_id, component in zip(entity_ids, component_of.tolist(), strict=True):
-        members[component].append(entity_id)
-    for edge in edges:
-        inside[component_of[index[edge[0]]]].append(edge)
-    yield from zip(members, inside, strict=True)
-
-
-def _relationships_inside(ordered: Sequence[Community], related: pa.Table) -> list[list[str]]:
-    """Return the ids of the relationships with both ends in each community, in order."""
-    inside: list[list[str]] = [[] for _ in ordered]
-    of_entity: dict[str, list[int]] = defaultdict(list)
-    for index, community in enumerate(ordered):
-        for entity_id in community.members:
-            of_entity[entity_id].append(index)
-    for row in related.sort_by("relationship_id").to_pylist():
-        for index in set(of_entity[row["source_id"]]) & set(of_entity[row["target_id"]]):
-            inside[index].append(row["relationship_id"])
-    return inside
 
 
 def cut(communities: pa.Table, level: int) -> pa.Table:

@@ -1,41 +1,107 @@
-"""Contexts of answers: reports of a level, all chunks, or the nearest ones (3.3)."""
+"""Contexts of answers: reports, chunks, or what is known of the nearest entities (3.3).
 
-from collections.abc import Iterator, Mapping, Sequence
+`relevant_reports` chooses by the stored embeddings of reports and makes no request; Microsoft's
+package, which calls this dynamic community selection, has a language model rate one report after
+another from the root downwards. `around` follows the package's local search, which the paper does
+not describe.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import zip_longest
+
+import numpy as np
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_room
-from gsum_assets.evaluation.budget import CountTokens, lengths
+from gsum_assets.evaluation.budget import CountTokens, Room, lengths, n_fitting
 from gsum_assets.evaluation.passages import Choose, Passage
-from gsum_assets.graphrag.index_tables import Index
-from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_assets.graphrag.elements import (
+    claim_id,
+    claims_by_subject,
+    entity_text,
+    relationship_text,
+)
+from gsum_assets.graphrag.index_tables import Index, nearest
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 
+SHARE_CHUNKS, SHARE_REPORTS = 0.5, 0.15
+"""Shares of the prompt of a local answer (the package); entities, relationships and claims have
+the rest."""
+_FINEST = 99  # level of the reports of local answers
 
-def all_reports(index: Index, level: int | None, seed: int, otherwise: Choose) -> Choose:
+
+@dataclass(frozen=True)
+class AnswerPrompt:
+    """Lengths of the prompts of answers and of the answers themselves.
+
+    Attributes
+    ----------
+    tokens : length of the longest prompt, of map and of reduce, in the unit of `count_tokens`.
+    max_words : length of a final answer.
+    """
+
+    tokens: int
+    max_words: int
+    count_tokens: CountTokens = n_word_pieces
+
+    def room(self, query: dict, of_points: bool = False) -> Room:
+        """Return the room of the passages in the prompt to answer a row of `queries`."""
+        return answer_room(query, self.tokens, self.max_words, self.count_tokens, of_points)
+
+
+def all_reports(index: Index, level: int | None, otherwise: Choose) -> Choose:
     """Return the choice of all reports of a level, or of all, in the scope, shuffled (paper, 2.6).
 
     Parameters
     ----------
-    otherwise : see `reports_or`.
+    otherwise : see `_reports_or`.
     """
-    reports_of: dict[str | None, list[Passage]] = {}
+
+    @cache
+    def shuffled(document_id: str | None) -> Sequence[Passage]:
+        return sorted(index.reports(level, document_id), key=lambda report: _draw(report.node_id))
+
+    return _reports_or(index, lambda query: shuffled(query["document_id"]), otherwise)
+
+
+def relevant_reports(
+    index: Index, vectors: Mapping[str, np.ndarray], prompt: AnswerPrompt, otherwise: Choose
+) -> Choose:
+    """Return the choice of the reports of all levels most similar to a question, in one prompt.
+
+    Parameters
+    ----------
+    vectors : unit vector of each question, `(dim,)`.
+    otherwise : see `_reports_or`.
+    """
+
+    @cache
+    def in_scope(
+        document_id: str | None,
+    ) -> tuple[Sequence[Passage], np.ndarray, Mapping[str, int]]:
+        reports = index.reports(None, document_id)
+        ids = [report.node_id for report in reports]
+        sizes = lengths((report.text for report in reports), prompt.count_tokens)
+        return reports, index.vectors("report", ids) if ids else np.empty((0, 0)), sizes
 
     def choose(query: dict) -> Sequence[Passage]:
-        scope = query["document_id"]
-        if scope not in reports_of:
-            seen = index.reports(level, scope)
-            reports_of[scope] = [
-                Passage(report.community_id, "report", report.text, report.rating, scope)
-                for report in sorted(seen, key=lambda report: _draw(seed, report.community_id))
-            ]
-        return reports_of[scope]
+        reports, of_reports, sizes = in_scope(query["document_id"])
+        if not reports:
+            return []
+        ids = [report.node_id for report in reports]
+        order = nearest(vectors[query["query_id"]], of_reports, ids, len(ids))
+        passages = [replace(reports[i], score=cosine) for i, cosine in order]
+        # one that is too long is cut where it is mapped
+        return fitting(passages, sizes, prompt.room(query)) or passages[:1]
 
-    return reports_or(index, choose, otherwise)
+    return _reports_or(index, choose, otherwise)
 
 
-def reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
+def _reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
     """Return a choice of reports, and `otherwise` where they cannot have been chosen.
 
     That is for a document that no report cites, and for a corpus without communities. Where all
@@ -50,9 +116,9 @@ def reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
     return chosen
 
 
-def all_chunks(chunks: pa.Table, seed: int) -> Choose:
+def all_chunks(chunks: pa.Table) -> Choose:
     """Return the choice of all chunks of the scope, shuffled: text summarization (3.3, TS)."""
-    shuffled = sorted(chunks.to_pylist(), key=lambda row: _draw(seed, row["chunk_id"]))
+    shuffled = sorted(chunks.to_pylist(), key=lambda row: _draw(row["chunk_id"]))
 
     def choose(query: dict) -> Sequence[Passage]:
         scope = query["document_id"]
@@ -61,25 +127,156 @@ def all_chunks(chunks: pa.Table, seed: int) -> Choose:
     return choose
 
 
-def nearest_chunks(
+def nearest_chunks(rankings: pa.Table, chunks: pa.Table, prompt: AnswerPrompt) -> Choose:
+    """Return the choice of the best chunks up to the prompt's length: semantic search (3.3, SS)."""
+    best = _best_chunks(rankings, chunks)
+    sizes = lengths(chunks["text"].to_pylist(), prompt.count_tokens)
+    return lambda query: fitting(best.get(query["query_id"], ()), sizes, prompt.room(query))
+
+
+def around(
+    neighbourhood_of: "Callable[[str | None], Neighbourhood]",
     rankings: pa.Table,
     chunks: pa.Table,
-    settings: AnswerSettings,
-    max_words: int,
-    count_tokens: CountTokens,
+    vectors: Mapping[str, np.ndarray],
+    n_entities: int,
+    prompt: AnswerPrompt,
 ) -> Choose:
-    """Return the choice of the best chunks up to the prompt's length: semantic search (3.3, SS)."""
-    best = best_chunks(rankings, chunks)
-    sizes = lengths(chunks["text"].to_pylist(), count_tokens)
+    """Return the choice of the entities nearest to a question, what is known of them, and chunks.
+
+    Chunks have `SHARE_CHUNKS` of the prompt, reports `SHARE_REPORTS`, and entities with their
+    relationships and claims the rest; space that one kind leaves is used by the next.
+
+    Parameters
+    ----------
+    neighbourhood_of : see `neighbourhoods`.
+    vectors : unit vector of each question, `(dim,)`.
+    """
+    best = _best_chunks(rankings, chunks)
 
     def choose(query: dict) -> Sequence[Passage]:
-        room = answer_room(query, settings.prompt_tokens, max_words, count_tokens)
-        return list(within(best.get(query["query_id"], ()), sizes, room.tokens, room.mark))
+        neighbourhood = neighbourhood_of(query["document_id"])
+        near = neighbourhood.nearest(vectors[query["query_id"]], n_entities)
+        kinds = (  # each with the share of the prompt reserved for the following kinds
+            (neighbourhood.known_of(near), SHARE_CHUNKS + SHARE_REPORTS),
+            (neighbourhood.reports_on(near), SHARE_CHUNKS),
+            (best.get(query["query_id"], ()), 0.0),
+        )
+        sizes = lengths((item.text for kind, _ in kinds for item in kind), prompt.count_tokens)
+        room = prompt.room(query)
+        chosen: list[Passage] = []
+        left = room.tokens
+        for kind, reserved in kinds:
+            fits = fitting(kind, sizes, Room(left - int(reserved * room.tokens), room.mark))
+            left -= sum(sizes[item.text] + room.mark for item in fits)
+            chosen += fits
+        return chosen
 
     return choose
 
 
-def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[Passage]]:
+def neighbourhoods(
+    index: Index, chunks: pa.Table, claims: pa.Table, aliases: pa.Table
+) -> "Callable[[str | None], Neighbourhood]":
+    """Return a function to what is known of entities in a document; None: in the whole corpus.
+
+    Parameters
+    ----------
+    chunks : rows of `chunks`.
+    claims, aliases : rows of `graphrag.claims` and `graphrag.aliases`.
+    """
+
+    @cache
+    def of(document_id: str | None) -> Neighbourhood:
+        if document_id is None:
+            return Neighbourhood(index, None, list(index.by_id), claims, aliases)
+        inside = chunks.filter(pc.equal(chunks["document_id"], document_id))
+        ids = index.entities_within(inside["chunk_id"].to_pylist())
+        own_claims = claims.filter(pc.equal(claims["document_id"], document_id))
+        return Neighbourhood(index, document_id, ids, own_claims, aliases)
+
+    return of
+
+
+class Neighbourhood:
+    """What is known of the entities of a document, or of a corpus.
+
+    Parameters
+    ----------
+    ids : entities of the scope.
+    claims : rows of `graphrag.claims` of the scope.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        document_id: str | None,
+        ids: Sequence[str],
+        claims: pa.Table,
+        aliases: pa.Table,
+    ) -> None:
+        self._index, self._document_id, self._ids = index, document_id, ids
+        self._vectors = index.vectors("entity", ids) if ids else None
+        self._claims = claims_by_subject(claims, aliases, index.by_id)
+        reports = index.reports(_FINEST, document_id)
+        self._reports = [replace(report, document_id=None) for report in reports]
+
+    def nearest(self, vector: np.ndarray, n: int) -> Mapping[str, float]:
+        """Return the entities nearest to a unit vector `(dim,)` with their cosines."""
+        if self._vectors is None:
+            return {}
+        return {self._ids[i]: cosine for i, cosine in nearest(vector, self._vectors, self._ids, n)}
+
+    def known_of(self, near: Mapping[str, float]) -> Sequence[Passage]:
+        """Return entities, then their relationships and claims in turn.
+
+        Relationships between two of the entities come first, then the heaviest; claims are about
+        one entity after another.
+        """
+        by_id = self._index.by_id
+        related = {
+            row["relationship_id"]: row
+            for entity_id in near
+            for row in self._index.relationships_of.get(entity_id, ())
+            if self._document_id is None or self._document_id in row["document_ids"]
+        }
+
+        def order(row: dict) -> tuple:
+            n_near = (row["source_id"] in near) + (row["target_id"] in near)
+            return -n_near, -row["weight"], row["relationship_id"]
+
+        relationships = (
+            Passage(i, "relationship", relationship_text(related[i], by_id), related[i]["weight"])
+            for i in sorted(related, key=lambda i: order(related[i]))
+        )
+        claims = (
+            [
+                Passage(claim_id(row), "claim", text, cosine)
+                for text, row in self._claims.get(entity_id, {}).items()
+            ]
+            for entity_id, cosine in near.items()
+        )
+        entities = (Passage(i, "entity", entity_text(by_id[i]), near[i]) for i in near)
+        return [*entities, *_in_turn(relationships, _in_turn(*claims))]
+
+    def reports_on(self, near: Mapping[str, float]) -> Sequence[Passage]:
+        """Return the reports of communities with most of these entities, ties by rating.
+
+        They have no document_id, like entities, so that they are not sorted among chunks.
+        """
+        members = self._index.members
+        n_near = {one.node_id: len(members[one.node_id] & near.keys()) for one in self._reports}
+        about = (report for report in self._reports if n_near[report.node_id])
+        return sorted(about, key=lambda one: (-n_near[one.node_id], -one.score, one.node_id))
+
+
+def _in_turn(*groups: Iterable[Passage]) -> Iterator[Passage]:
+    """Yield the first of each group, then the second ones, and so on."""
+    for row in zip_longest(*groups):
+        yield from (passage for passage in row if passage is not None)
+
+
+def _best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[Passage]]:
     """Return the ranked chunks of each question, best first."""
     is_ranked = pc.is_in(chunks["chunk_id"], value_set=pc.unique(rankings["item_id"]))
     chunk_of = {row["chunk_id"]: row for row in chunks.filter(is_ranked).to_pylist()}
@@ -91,15 +288,14 @@ def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[P
     return passages_of
 
 
-def within(
-    passages: Sequence[Passage], sizes: Mapping[str, int], tokens: int, mark: int
-) -> Iterator[Passage]:
-    """Yield the first passages that fit together."""
-    for passage in passages:
-        tokens -= sizes[passage.text] + mark
-        if tokens < 0:
-            return
-        yield passage
+def fitting(passages: Sequence[Passage], sizes: Mapping[str, int], room: Room) -> Sequence[Passage]:
+    """Return the first passages that fit together.
+
+    Parameters
+    ----------
+    sizes : length of each text.
+    """
+    return passages[: n_fitting([sizes[passage.text] for passage in passages], room)]
 
 
 def chunk_passage(row: dict, score: float = 0.0) -> Passage:
@@ -109,6 +305,6 @@ def chunk_passage(row: dict, score: float = 0.0) -> Passage:
     )
 
 
-def _draw(seed: int, item_id: str) -> str:
+def _draw(item_id: str) -> str:
     """Return a random sort key that does not depend on other items."""
-    return hash_texts([str(seed), item_id])
+    return hash_texts(["0", item_id])  # "0" is the seed

@@ -4,15 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
+from gsum_assets.evaluation.budget import CountTokens, counter_for, cut_to_tokens, lengths, room_for
 from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
-from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.text.sentences import flat_text, join_texts
 from gsum_resources.text.vocabulary import n_words
+
+PROMPT_TOKENS = 4000  # of the longest merge (the package); longer texts are merged in batches
+MAX_WORDS = 100  # of a merged description (ours)
+JOINED_WORDS = 100  # descriptions of no more words together are joined, without a request (ours)
 
 
 @dataclass
@@ -37,11 +40,7 @@ class Described:
 
 
 def merge_descriptions(
-    things: Mapping[str, Described],
-    model: LanguageModel,
-    settings: MergingSettings,
-    count_tokens: CountTokens,
-    prompts: Prompts = PROMPTS,
+    things: Mapping[str, Described], model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> list[str]:
     """Merge the descriptions of each thing that has several.
 
@@ -55,30 +54,29 @@ def merge_descriptions(
         A line for each thing whose descriptions could not be merged, with its id: Dagster keeps
         these lines, also after the documents that name the thing are deleted.
     """
+    count_tokens = counter_for(model, PROMPT_TOKENS)
     if not getattr(model, "only_quotes", False):
         for thing in things.values():
             joined = join_texts(thing.texts)
-            if len(thing.texts) > 1 and n_words(joined) <= settings.joined_words:
+            if len(thing.texts) > 1 and n_words(joined) <= JOINED_WORDS:
                 thing.texts = [joined]
-    while open_things := [thing for thing in things.values() if len(thing.texts) > 1]:
-        batches = list(_batches(open_things, settings, count_tokens, prompts))
-        replies = model.complete([request for *_, request in batches if request])
-        merged = iter(replies)
-        texts: dict[int, list[str]] = {id(thing): [] for thing in open_things}
+    while several := [thing for thing in things.values() if len(thing.texts) > 1]:
+        batches = list(_batches(several, count_tokens, prompts))
+        replies = iter(model.complete([request for *_, request in batches if request]))
+        for thing in several:
+            thing.texts = []
         for thing, passages, request in batches:
             if request is None:
-                texts[id(thing)] += passages
+                thing.texts += passages
                 continue
-            reply = next(merged)
+            reply = next(replies)
             thing.usage = added(thing.usage, spent(reply))
             if isinstance(reply, Completion) and reply.text.strip():
-                texts[id(thing)].append(flat_text(reply.text))
+                thing.texts.append(flat_text(reply.text))
             else:
                 thing.problem = why(reply)
-                joined = cut_to_tokens(join_texts(passages), 2 * settings.max_words, count_tokens)
-                texts[id(thing)].append(joined)
-        for thing in open_things:
-            thing.texts = texts[id(thing)]
+                joined = cut_to_tokens(join_texts(passages), 2 * MAX_WORDS, count_tokens)
+                thing.texts.append(joined)
     return [
         f"descriptions of '{key}' are not merged: {thing.problem}"
         for key, thing in things.items()
@@ -87,34 +85,25 @@ def merge_descriptions(
 
 
 def _batches(
-    things: Sequence[Described],
-    settings: MergingSettings,
-    count_tokens: CountTokens,
-    prompts: Prompts,
+    things: Sequence[Described], count_tokens: CountTokens, prompts: Prompts
 ) -> Iterator[tuple[Described, list[str], Request | None]]:
     """Yield the batches of descriptions, with a request for those of several texts."""
     sizes = lengths((text for thing in things for text in thing.texts), count_tokens)
-    instructions = prompts.text("merge", max_words=settings.max_words)
+    instructions = prompts.text("merge", max_words=MAX_WORDS)
     for thing in things:
         # cut, as a long name in a script with one word piece per letter would leave no room
-        name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
-        bare = Request(
-            task="answer",
-            instructions=instructions,
-            ending=MERGED_THING.format(name=name),
-            max_words=settings.max_words,
-        )
-        room = room_for(bare, len(thing.texts), settings.prompt_tokens, count_tokens)
+        name = cut_to_tokens(thing.name, PROMPT_TOKENS // 4, count_tokens)
+        ending = MERGED_THING.format(name=name)
+        bare = Request("answer", instructions, ending=ending, max_words=MAX_WORDS)
+        room = room_for(bare, len(thing.texts), PROMPT_TOKENS, count_tokens)
         # at least two fit, so that every round reduces their number
         most = room.tokens // 2 - room.mark
         texts = [
             text if sizes[text] <= most else cut_to_tokens(text, most, count_tokens)
             for text in thing.texts
         ]
-        batches = packs(
-            texts, [min(sizes[text], most) + room.mark for text in thing.texts], room.tokens
-        )
-        for indices in batches:
+        marked = [min(sizes[text], most) + room.mark for text in thing.texts]
+        for indices in packs(texts, marked, room.tokens):
             passages = [texts[index] for index in indices]
             request = replace(bare, passages=tuple(passages)) if passages[1:] else None
             yield thing, passages, request

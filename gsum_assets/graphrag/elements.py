@@ -1,4 +1,4 @@
-"""Elements of communities as texts for prompts, and their selection by length (2.5)."""
+"""Elements of communities as texts for prompts (2.5), and the chunks that support findings."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.budget import CountTokens, Room, lengths
+from gsum_assets.corpus.names import holds, name_key
+from gsum_assets.evaluation.budget import CountTokens, lengths
+from gsum_assets.graphrag.entity_names import entity_finder
 from gsum_assets.graphrag.merge import by_document
-from gsum_assets.graphrag.name_groups import entity_finder
+from gsum_assets.graphrag.schemas import Finding
+
+_MOST_CITED = 10  # chunks per finding, plus one for each entity that these do not mention
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,17 @@ class Elements:
     Attributes
     ----------
     claims : claims by entity_id, in reading order.
+    name_keys : of entities, without the sense of a homonym: a finding says "Washington" also of
+        "washington [place]".
+    document_of : document of each chunk.
     """
 
     entities: Mapping[str, Element]
     relationships: Mapping[str, Element]
     claims: Mapping[str, Sequence[Element]]
     degrees: Mapping[str, int]
+    name_keys: Mapping[str, str]
+    document_of: Mapping[str, str]
 
     def of(self, community: Mapping) -> list[Element]:
         """Return the elements of a community, most important first.
@@ -55,14 +64,47 @@ class Elements:
             ),
         )
         of_first = (end for i in first for end in (*self.relationships[i].entity_ids, i))
-        ordered = dict.fromkeys([*of_first, *community["entity_ids"]])
-        return [element for i in ordered for element in self._about(i)]
+        ordered: list[Element] = []
+        for i in dict.fromkeys([*of_first, *community["entity_ids"]]):
+            if i in self.relationships:
+                ordered.append(self.relationships[i])
+            else:
+                ordered += [self.entities[i], *self.claims.get(i, ())]
+        return ordered
 
-    def _about(self, i: str) -> Sequence[Element]:
-        """Return a relationship, or an entity and its claims."""
-        if i in self.relationships:
-            return [self.relationships[i]]
-        return [self.entities[i], *self.claims.get(i, ())]
+    def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
+        """Return the passages that a finding cites, or else the entities in them that it mentions.
+
+        A passage without chunks (a report whose findings have no support) is not cited.
+        """
+        numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
+        if named := [shown[n - 1] for n in numbers if shown[n - 1].chunk_ids]:
+            return named
+        finding_key = name_key(f"{finding.summary} {finding.explanation}")
+        ids = dict.fromkeys(e for element in shown for e in element.entity_ids)
+        return [self.entities[e] for e in ids if holds(finding_key, self.name_keys[e])]
+
+    def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
+        """Return entities, chunks and documents of a finding, preferring chunks with many entities.
+
+        Every chunk mentions one of the entities, and every entity is mentioned by one of the
+        chunks.
+        """
+        entity_ids = list(dict.fromkeys(e for element in cited for e in element.entity_ids))
+        chunks_of = {e: frozenset(self.entities[e].chunk_ids) for e in entity_ids}
+        votes: dict[str, int] = defaultdict(int)
+        for element in cited:
+            for chunk_id in element.chunk_ids:
+                votes[chunk_id] += 1 + sum(chunk_id in chunks_of[e] for e in entity_ids)
+        most_cited = sorted(votes, key=lambda c: (-votes[c], c))[:_MOST_CITED]
+        for entity_id in entity_ids:
+            if chunks_of[entity_id].isdisjoint(most_cited):
+                most_cited.append(min(chunks_of[entity_id]))
+        return {
+            "entity_ids": sorted(entity_ids),
+            "chunk_ids": sorted(most_cited),
+            "document_ids": sorted({self.document_of[c] for c in most_cited}),
+        }
 
 
 def elements_of(
@@ -70,32 +112,40 @@ def elements_of(
     relationships: pa.Table,
     claims: pa.Table,
     aliases: pa.Table,
+    chunks: pa.Table,
     count_tokens: CountTokens,
 ) -> Elements:
     """Return the elements of a corpus from the rows of these tables."""
     row_of = {row["entity_id"]: row for row in entities.to_pylist()}
-    related = {row["relationship_id"]: row for row in relationships.to_pylist()}
-    texts = {entity_id: entity_text(row) for entity_id, row in row_of.items()}
-    joined = {i: relationship_text(row, row_of) for i, row in related.items()}
-    said = claims_by_subject(claims, aliases, row_of)
-    about = (text for of_entity in said.values() for text in of_entity)
-    sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)
+    related = relationships.to_pylist()
+    texts = [entity_text(row) for row in row_of.values()]
+    joined = [relationship_text(row, row_of) for row in related]
+    claims_of = claims_by_subject(claims, aliases, row_of)
+    about = (text for of_entity in claims_of.values() for text in of_entity)
+    sizes = lengths([*texts, *joined, *about], count_tokens)
+
+    def element(text: str, entity_ids: Sequence[str], chunk_ids: Sequence[str]) -> Element:
+        return Element(text, sizes[text], entity_ids, chunk_ids)
+
+    places = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
     return Elements(
-        {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in row_of.items()},
         {
-            i: Element(
-                joined[i], sizes[joined[i]], [row["source_id"], row["target_id"]], row["chunk_ids"]
-            )
-            for i, row in related.items()
+            i: element(text, [i], row["chunk_ids"])
+            for text, (i, row) in zip(texts, row_of.items(), strict=True)
         },
         {
-            i: [
-                Element(text, sizes[text], [i], [row["chunk_id"]])
-                for text, row in of_entity.items()
-            ]
-            for i, of_entity in said.items()
+            row["relationship_id"]: element(
+                text, [row["source_id"], row["target_id"]], row["chunk_ids"]
+            )
+            for text, row in zip(joined, related, strict=True)
+        },
+        {
+            i: [element(text, [i], [row["chunk_id"]]) for text, row in of_entity.items()]
+            for i, of_entity in claims_of.items()
         },
         {i: row["degree"] for i, row in row_of.items()},
+        {i: row["name_key"].partition(" [")[0] for i, row in row_of.items()},
+        dict(zip(*places, strict=True)),
     )
 
 
@@ -120,12 +170,13 @@ def claims_by_subject(
     Texts are in reading order. Claims about names that were pruned are left out.
     """
     entity_of = entity_finder(aliases)
-    said: dict[str, dict[str, dict]] = defaultdict(dict)
+    claims_of: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in by_document(claims):
         entity_id = entity_of(row["subject_key"], row["subject_type"])
         if entity_id is not None:
-            said[entity_id].setdefault(claim_text(row, entities[entity_id]["name"]), row)
-    return said
+            text = claim_text(row, entities[entity_id]["name"])
+            claims_of[entity_id].setdefault(text, row)
+    return claims_of
 
 
 def claim_text(claim: Mapping, subject: str) -> str:
@@ -143,19 +194,3 @@ def claim_id(claim: Mapping) -> str:
 def chunk_of_claim(claim_id: str) -> str:
     """Return the id of the chunk of a claim, from `claim_id`."""
     return claim_id.rpartition("-")[0]
-
-
-def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
-    """Return the first elements that fit together."""
-    fits, used = [], 0
-    for element in elements:
-        used += element.size + room.mark
-        if used > room.tokens:
-            break
-        fits.append(element)
-    return fits
-
-
-def total(elements: Sequence[Element], room: Room) -> int:
-    """Return the length of elements as passages of a prompt, word pieces."""
-    return sum(element.size + room.mark for element in elements)

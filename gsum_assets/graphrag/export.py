@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BETWEEN = "; "  # separator of ids, since GraphML has no lists
+_OF_ENTITY = ("name", "type", "description", "degree", "n_mentions")
+_OF_RELATIONSHIP = ("relationship_id", "weight", "strength", "description")
 
 
 def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
@@ -56,25 +58,13 @@ def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Ta
             community[f"community_{row['level']}_title"] = row["title"]
     graph = nx.Graph()
     for row in sorted(entities.to_pylist(), key=lambda row: row["entity_id"]):
-        attributes = {
-            "name": row["name"],
-            "label": row["name"],
-            "type": row["type"],
-            "description": row["description"],
-            "degree": row["degree"],
-            "n_mentions": row["n_mentions"],
-            "documents": _BETWEEN.join(row["document_ids"]),
-        }
+        attributes = {"label": row["name"], **{name: row[name] for name in _OF_ENTITY}}
+        attributes["documents"] = _BETWEEN.join(row["document_ids"])
         attributes |= memberships.get(row["entity_id"], {})
         graph.add_node(row["entity_id"], **_allowed(attributes))
     for row in sorted(relationships.to_pylist(), key=lambda row: row["relationship_id"]):
-        attributes = {
-            "relationship_id": row["relationship_id"],
-            "weight": row["weight"],
-            "strength": row["strength"],
-            "description": row["description"],
-            "chunks": _BETWEEN.join(row["chunk_ids"]),
-        }
+        attributes = {name: row[name] for name in _OF_RELATIONSHIP}
+        attributes["chunks"] = _BETWEEN.join(row["chunk_ids"])
         graph.add_edge(row["source_id"], row["target_id"], **_allowed(attributes))
     return graph
 

@@ -6,19 +6,24 @@ from functools import cache
 
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.passages import context_rows
-from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
+from gsum_assets.evaluation.passages import Passage, context_rows
+from gsum_assets.graphrag.contexts import (
+    AnswerPrompt,
+    all_chunks,
+    all_reports,
+    around,
+    nearest_chunks,
+    neighbourhoods,
+    relevant_reports,
+)
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.index_tables import Index
-from gsum_assets.graphrag.local import Around, Scopes
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
-from gsum_assets.graphrag.selection import relevant_reports
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
@@ -34,16 +39,14 @@ _INDEX = ("entities", "relationships", "communities", "community_reports", "find
 """Arguments of `Index`, in order."""
 
 
-def _settings(inputs: Inputs) -> AnswerSettings:
-    return AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
+def _prompt(inputs: Inputs) -> AnswerPrompt:
+    settings = AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
+    max_words = settings.final_words or inputs.settings("answer")["max_words"]
+    return AnswerPrompt(settings.prompt_tokens, max_words)
 
 
-def _local(inputs: Inputs) -> LocalSettings:
-    return LocalSettings.model_validate(inputs.settings("graphrag.local"))
-
-
-def _max_words(inputs: Inputs) -> int:
-    return _settings(inputs).final_words or inputs.settings("answer")["max_words"]
+def _n_entities(inputs: Inputs) -> int:
+    return LocalSettings.model_validate(inputs.settings("graphrag.local")).n_entities
 
 
 def _index(inputs: Inputs) -> Index:
@@ -62,68 +65,56 @@ def _rank(inputs: Inputs) -> pa.Table:
         ),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(inputs),
-        _local(inputs).n_entities if METHODS[inputs.method].reads == "around" else 0,
+        _n_entities(inputs) if METHODS[inputs.method].reads == "around" else 0,
     )
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    queries, settings = inputs.table("queries"), _settings(inputs)
-    chosen = METHODS[inputs.method]
-    chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
-    if chosen.reads == "chunks":
-        return context_rows(queries, chunks_of())
-    if chosen.reads == "reports":
-        seen = _index(inputs), chosen.level, settings.seed
-        return context_rows(queries, all_reports(*seen, lambda query: chunks_of()(query)))
-    length = settings, _max_words(inputs), n_word_pieces
-    if chosen.reads == "nearest":
+    queries, prompt, index = inputs.table("queries"), _prompt(inputs), _index(inputs)
+    method = METHODS[inputs.method]
+    every_chunk = cache(lambda: all_chunks(inputs.table("chunks")))
+
+    def otherwise(query: dict) -> Sequence[Passage]:
+        return every_chunk()(query)
+
+    if method.reads == "chunks":
+        return context_rows(queries, otherwise)
+    if method.reads == "reports":
+        return context_rows(queries, all_reports(index, method.level, otherwise))
+    if method.reads == "nearest":
         ranked = inputs.table("rankings"), inputs.table("chunks")
-        return context_rows(queries, nearest_chunks(*ranked, *length))
+        return context_rows(queries, nearest_chunks(*ranked, prompt))
     embedded = inputs.table("query_embeddings")
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
-    if chosen.reads == "relevant":
-        seen = _index(inputs), by_question, *length
-        return context_rows(queries, relevant_reports(*seen, lambda query: chunks_of()(query)))
-    ranked = inputs.table("rankings"), inputs.table("chunks")
-    read, index = ("chunks", "claims", "aliases"), _index(inputs)
-    scopes = inputs.derived(
-        "scopes", (*_INDEX, *read), lambda: Scopes(index, *map(inputs.table, read))
+    if method.reads == "relevant":
+        return context_rows(queries, relevant_reports(index, by_question, prompt, otherwise))
+    read = ("chunks", "claims", "aliases")
+    neighbourhood_of = inputs.derived(
+        "neighbourhoods", (*_INDEX, *read), lambda: neighbourhoods(index, *map(inputs.table, read))
     )
-    around = Around(index, *ranked, by_question, scopes, _local(inputs), *length)
-    return context_rows(queries, around)
+    ranked = inputs.table("rankings"), inputs.table("chunks")
+    choose = around(neighbourhood_of, *ranked, by_question, _n_entities(inputs), prompt)
+    return context_rows(queries, choose)
 
 
 def _partial_answers(inputs: Inputs) -> Result:
     if not METHODS[inputs.method].maps:
         nothing = {"key_points": TABLES["graphrag.key_points"].empty()}
         return Result(TABLES["graphrag.partial_answers"].empty(), beside=nothing)
-    model, settings = inputs.model("language_model"), _settings(inputs)
-    return partial_answers(
-        inputs.table("contexts"),
-        inputs.table("queries"),
-        model,
-        settings,
-        _max_words(inputs),
-        counter_for(model, settings.prompt_tokens),
-        inputs.prompts("graphrag"),
-    )
+    model, prompt = inputs.model("language_model"), _prompt(inputs)
+    prompt = replace(prompt, count_tokens=counter_for(model, prompt.tokens))
+    asked = inputs.table("contexts"), inputs.table("queries")
+    return partial_answers(*asked, model, prompt, inputs.prompts("graphrag"))
 
 
 def _reduced_contexts(inputs: Inputs) -> pa.Table:
-    return reduced_contexts(
-        inputs.table("contexts"),
-        inputs.table("partial_answers"),
-        inputs.table("key_points"),
-        inputs.table("queries"),
-        _settings(inputs),
-        _max_words(inputs),
-        n_word_pieces,
-    )
+    tables = ("contexts", "partial_answers", "key_points", "queries")
+    return reduced_contexts(*map(inputs.table, tables), prompt=_prompt(inputs))
 
 
 def _read(inputs: Inputs) -> Read:
-    """Return the passages behind the kept points, with the chunks behind them."""
+    """Return the passages behind the points that answers read, with the chunks behind them."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows, points = reduced, TABLES["graphrag.key_points"].empty()
     if METHODS[inputs.method].maps:
@@ -134,20 +125,20 @@ def _read(inputs: Inputs) -> Read:
     # a method that reads texts has no findings
     read = ("chunks", "findings") if "report" in _kinds(contexts, rows) else ("chunks",)
     document_of, of_reports = inputs.derived(
-        "chunks behind reports", read, lambda: _chunks_of_reports(inputs, "findings" in read)
+        "chunks behind reports", read, lambda: _chunks_of_reports(*map(inputs.table, read))
     )
-    held = dict(of_reports)
+    behind = dict(of_reports)
     for row in rows.filter(pc.equal(rows["node_kind"], "claim")).to_pylist():
         chunk_id = chunk_of_claim(row["node_id"])
-        held[row["node_id"]] = {(chunk_id, document_of[chunk_id]): None}
+        behind[row["node_id"]] = {(chunk_id, document_of[chunk_id]): None}
     for row in points.select(["point_id", "node_ids"]).to_pylist():
-        held[row["point_id"]] = {
+        behind[row["point_id"]] = {
             pair: None
             for node_id in row["node_ids"]
-            for pair in held.get(node_id, ((node_id, document_of.get(node_id, "")),))
+            for pair in behind.get(node_id, ((node_id, document_of.get(node_id, "")),))
             if pair[1]
         }
-    return Read(rows, held)
+    return Read(rows, behind)
 
 
 def _kinds(*tables: pa.Table) -> set[str]:
@@ -156,24 +147,20 @@ def _kinds(*tables: pa.Table) -> set[str]:
 
 
 def _chunks_of_reports(
-    inputs: Inputs, has_reports: bool
+    chunks: pa.Table, findings: pa.Table | None = None
 ) -> tuple[Mapping[str, str], Mapping[str, Mapping[tuple[str, str], None]]]:
     """Return the document of each chunk, and chunks with their documents by report, in order."""
-    chunks = inputs.table("chunks")
-    findings = inputs.table("findings") if has_reports else TABLES["graphrag.findings"].empty()
-    document_of = dict(
-        zip(chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True)
-    )
-    held: dict[str, dict[tuple[str, str], None]] = {}
-    for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
-        chunks_of = held.setdefault(row["community_id"], {})
+    ids = chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist()
+    document_of = dict(zip(*ids, strict=True))
+    behind: dict[str, dict[tuple[str, str], None]] = {}
+    for row in findings.to_pylist() if findings is not None else ():
+        chunks_of = behind.setdefault(row["community_id"], {})
         chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
-    return document_of, held
+    return document_of, behind
 
 
 def _views() -> Sequence[View | Macro]:
-    from gsum_assets.graphrag.compat import VIEWS
-    from gsum_assets.graphrag.macros import MACROS
+    from gsum_assets.graphrag.views import MACROS, VIEWS
 
     return (*VIEWS, *MACROS)
 

@@ -8,7 +8,6 @@ that every level covers all of them.
 import json
 from collections import defaultdict
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,16 +54,10 @@ class CommunityRow(FileRow):
     report: Annotated[GivenReport | None, BeforeValidator(_from_json)] = None
 
 
-@dataclass(frozen=True)
-class GivenCommunities:
-    """Content of the file, and a line on its invalid rows if there are any."""
+def read_communities(folder: Path | None) -> tuple[list[CommunityRow], list[str]] | None:
+    """Return the communities in `graph/` of a corpus folder, and a line on invalid rows if any.
 
-    rows: Sequence[CommunityRow]
-    failures: Sequence[str]
-
-
-def read_communities(folder: Path | None) -> GivenCommunities | None:
-    """Return the communities in `graph/` of a corpus folder, or None if there are none.
+    None: the folder has no such file.
 
     Raises
     ------
@@ -73,11 +66,11 @@ def read_communities(folder: Path | None) -> GivenCommunities | None:
     """
     if folder is None or not (folder / COMMUNITIES_FILE).is_file():
         return None
-    return GivenCommunities(*good_rows(folder, COMMUNITIES_FILE, CommunityRow))
+    return good_rows(folder, COMMUNITIES_FILE, CommunityRow)
 
 
 def hierarchy(
-    given: GivenCommunities, entities: pa.Table
+    given: Sequence[CommunityRow], entities: pa.Table
 ) -> list[tuple[Community, GivenReport | None]]:
     """Return the communities in the order of `split_components`, each with its report.
 
@@ -87,11 +80,11 @@ def hierarchy(
     columns = (entities[name].to_pylist() for name in ("entity_id", "name_key"))
     for entity_id, key in zip(*columns, strict=True):
         ids_of[key.partition(" [")[0]].add(entity_id)
-    row_of = {row.community: row for row in sorted(given.rows, key=lambda row: row.community)}
+    row_of = {row.community: row for row in sorted(given, key=lambda row: row.community)}
     children: dict[int, list[int]] = defaultdict(list)
     for number, row in row_of.items():
         children[row.parent if row.parent in row_of else -1].append(number)
-    with_parents: list[tuple[Community, int]] = []
+    found: list[Community] = []
     reports: list[GivenReport | None] = []
 
     def below(number: int) -> Set[str]:
@@ -99,14 +92,13 @@ def hierarchy(
         return set().union(*own, *map(below, children[number]))
 
     def add(level: int, members: Set[str], parent: int, report: GivenReport | None) -> int:
-        with_parents.append((Community(level, sorted(members), -1), parent))
+        found.append(Community(level, sorted(members), parent))
         reports.append(report)
-        return len(with_parents) - 1
+        return len(found) - 1
 
     def divide(numbers: Sequence[int], level: int, left: Set[str], parent: int) -> None:
         for number in numbers:
-            members = below(number) & left
-            if members:
+            if members := below(number) & left:
                 left = left - members
                 index = add(level, members, parent, row_of[number].report)
                 if any(below(child) & members for child in children[number]):
@@ -115,5 +107,4 @@ def hierarchy(
             add(level, {entity_id}, parent, None)
 
     divide(children[-1], 0, set().union(*ids_of.values()), -1)
-    ordered, order = ranked(with_parents)
-    return [(community, reports[i]) for community, i in zip(ordered, order, strict=True)]
+    return [(community, reports[i]) for community, i in ranked(found)]

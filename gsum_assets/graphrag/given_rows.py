@@ -1,9 +1,8 @@
 """Validation of the rows of a given graph, one by one, so that invalid rows are skipped."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -28,26 +27,9 @@ from gsum_resources.text.sentences import flat_text
 _CHUNK_ID = re.compile(r"c[0-9a-f]{20}")
 _SHOWN = 3  # examples in a message
 
-
 _OneLine = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 _Description = Annotated[str, AfterValidator(flat_text)]
 _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.lower)]
-
-
-@dataclass(frozen=True, order=True)
-class Location:
-    """Location of a row: chunk ids of ours, or else passages, or else documents; none: anywhere.
-
-    All are sorted.
-
-    Attributes
-    ----------
-    passages : document, first character and end of each.
-    """
-
-    chunk_ids: tuple[str, ...] = ()
-    document_ids: tuple[str, ...] = ()
-    passages: tuple[tuple[str, int, int], ...] = ()
 
 
 class FileRow(BaseModel):
@@ -80,13 +62,10 @@ class Row(FileRow):
     document_ids: list[str] = []
     passages: list[Passage] = []
 
-    def location(self) -> Location:
-        """Return the location, with all chunk ids of our form, also those of other buckets."""
-        ours = {chunk_id for chunk_id in self.text_unit_ids if _CHUNK_ID.fullmatch(chunk_id)}
-        passages = {(p.document_id, p.start, p.end) for p in self.passages}
-        return Location(
-            tuple(sorted(ours)), tuple(sorted(set(self.document_ids))), tuple(sorted(passages))
-        )
+    @property
+    def chunk_ids(self) -> list[str]:
+        """Ids of chunks of our form, also of other buckets."""
+        return [chunk_id for chunk_id in self.text_unit_ids if _CHUNK_ID.fullmatch(chunk_id)]
 
 
 class EntityRow(Row):
@@ -125,14 +104,9 @@ def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow
             good.append(model.model_validate(row))
         except ValidationError as error:
             errors.append(f"row {number}: {_first_error(error)}")
-    left_out = f"{name}: {len(errors):,} of {number:,} rows left out ({examples(errors)})"
-    return good, [f"{left_out}; correct them"] if errors else []
-
-
-def examples(items: Iterable[str]) -> str:
-    """Return the first few items as text, with "…" if there are more."""
-    first = list(islice(items, _SHOWN + 1))
-    return "; ".join([*first[:_SHOWN], *(["…"] if len(first) > _SHOWN else [])])
+    examples = "; ".join([*errors[:_SHOWN], *(["…"] if len(errors) > _SHOWN else [])])
+    left_out = f"{name}: {len(errors):,} of {number:,} rows left out ({examples}); correct them"
+    return good, [left_out] if errors else []
 
 
 def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
@@ -141,9 +115,16 @@ def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
         with file.open("rb") as stream:
             source = pq.ParquetFile(stream)
             names = source.schema_arrow.names
-            used = _used_columns(file, names, model)
+            for alternatives in model.needs:
+                if not set(alternatives) & set(names):
+                    lacking = " or ".join(f"'{name}'" for name in alternatives)
+                    raise CorpusError(
+                        f"{file} has no column {lacking} (it has {', '.join(names)}); "
+                        "add it, or rename the column that holds it"
+                    )
+            used = [name for name in (*chain(*model.needs), *model.may_have) if name in names]
             table = source.read(columns=used)
-            columns = {name: cells(table[name]) for name in used}
+            columns = [cells(table[name]) for name in used]
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         # Arrow reports corrupt files as a plain OSError; subclasses are errors of disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
@@ -152,20 +133,8 @@ def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
         raise CorpusError(
             f"{file} is not readable as Parquet ({reason}); write it again"
         ) from error
-    for row in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, row, strict=True))
-
-
-def _used_columns(file: Path, names: list[str], model: type[FileRow]) -> list[str]:
-    """Return the columns of a file to read; raise `CorpusError` if a required one is missing."""
-    for alternatives in model.needs:
-        if not set(alternatives) & set(names):
-            lacking = " or ".join(f"'{name}'" for name in alternatives)
-            raise CorpusError(
-                f"{file} has no column {lacking} (it has {', '.join(names)}); "
-                "add it, or rename the column that holds it"
-            )
-    return [name for name in (*chain(*model.needs), *model.may_have) if name in names]
+    for row in zip(*columns, strict=True):
+        yield dict(zip(used, row, strict=True))
 
 
 def _first_error(error: ValidationError) -> str:

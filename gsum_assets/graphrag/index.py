@@ -1,19 +1,17 @@
 """Index assets of GraphRAG: mentions, entities, communities, reports."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from gsum_assets.corpus.names import names_skipped
-from gsum_assets.evaluation.budget import CountTokens, counter_for
+from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.checks import (
     EVERY_COMMUNITY_REPORTED,
     NAMES_IN_TEXT,
     NO_MALFORMED_REPLIES,
 )
-from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import Community, communities
 from gsum_assets.graphrag.elements import elements_of, entity_text
 from gsum_assets.graphrag.extract import extract
@@ -22,7 +20,7 @@ from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.reports import Reporter
-from gsum_assets.graphrag.same_entity import ModelJudge
+from gsum_assets.graphrag.same_entity import model_judge
 from gsum_assets.graphrag.settings import (
     CommunitySettings,
     ExtractionSettings,
@@ -31,14 +29,9 @@ from gsum_assets.graphrag.settings import (
 )
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.models import LanguageModel
-
-_Given = Sequence[tuple[Community, GivenReport | None]]
-_Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 
 
 def _extractions(inputs: Inputs) -> Result:
@@ -52,99 +45,64 @@ def _extractions(inputs: Inputs) -> Result:
     given = read_given(inputs.folder) if inputs.folder else None
     if given is not None:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
-    chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
-    model = inputs.model("language_model")
-    documents = inputs.table("documents")
-    extraction = extract(chunks, documents, model, chosen, inputs.prompts("graphrag"))
+    settings = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
+    model, documents = inputs.model("language_model"), inputs.table("documents")
+    extraction = extract(chunks, documents, model, settings, inputs.prompts("graphrag"))
     skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
     return extraction._replace(
         shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {}
     )
 
 
-def _merging(inputs: Inputs) -> MergingSettings:
-    return MergingSettings.model_validate(inputs.settings("graphrag.merging"))
-
-
-def _writing_arguments(
-    inputs: Inputs, chosen: _Chosen
-) -> tuple[LanguageModel, _Chosen, CountTokens, Prompts]:
-    """Return the arguments of functions that write texts from prompts of bounded length."""
-    model = inputs.model("language_model")
-    return model, chosen, counter_for(model, chosen.prompt_tokens), inputs.prompts("graphrag")
-
-
 def _aliases(inputs: Inputs) -> Result:
-    chosen, judge = _merging(inputs), None
+    settings, judge = MergingSettings.model_validate(inputs.settings("graphrag.merging")), None
     mentions = inputs.table("entity_mentions")
-    if chosen.judged_from is not None:
+    if settings.judged_from is not None:
         models = inputs.model("language_model"), inputs.model("embedding_model")
-        judge = ModelJudge(mentions, *models, chosen.judged_from, inputs.prompts("graphrag"))
-    rows = resolve(mentions, inputs.table("chunks"), chosen, judge)
-    return Result(rows, judge.failures if judge else ())
+        judge = model_judge(mentions, *models, settings.judged_from, inputs.prompts("graphrag"))
+    return resolve(mentions, inputs.table("chunks"), settings, judge)
 
 
 def _entities(inputs: Inputs) -> Result:
-    return merge_entities(
-        inputs.table("entity_mentions"),
-        inputs.table("relationship_mentions"),
-        inputs.table("aliases"),
-        *_writing_arguments(inputs, _merging(inputs)),
-    )
+    tables = map(inputs.table, ("entity_mentions", "relationship_mentions", "aliases"))
+    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    return merge_entities(*tables, model=model, prompts=prompts)
 
 
 def _relationships(inputs: Inputs) -> Result:
-    return merge_relationships(
-        inputs.table("relationship_mentions"),
-        inputs.table("aliases"),
-        inputs.table("entities"),
-        *_writing_arguments(inputs, _merging(inputs)),
-    )
+    tables = map(inputs.table, ("relationship_mentions", "aliases", "entities"))
+    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    return merge_relationships(*tables, model=model, prompts=prompts)
 
 
-def _given_communities(inputs: Inputs) -> tuple[_Given | None, Sequence[str]]:
+def _given_communities(
+    inputs: Inputs,
+) -> tuple[Sequence[tuple[Community, GivenReport | None]] | None, Sequence[str]]:
     """Return the communities of the corpus folder with their reports, and what is wrong there."""
     inputs.table("source_graph")  # the result depends on files that the folder alone has
-    given = read_communities(inputs.folder)
-    return (
-        (None, [])
-        if given is None
-        else (hierarchy(given, inputs.table("entities")), given.failures)
-    )
+    if (given := read_communities(inputs.folder)) is None:
+        return None, []
+    rows, failures = given
+    return hierarchy(rows, inputs.table("entities")), failures
 
 
 def _communities(inputs: Inputs) -> Result:
-    chosen = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
+    settings = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
     given, failures = _given_communities(inputs)
-    rows = communities(inputs.table("entities"), inputs.table("relationships"), chosen, given)
-
-    def shown() -> Mapping[str, Any]:
-        by_level = rows.group_by("level").aggregate([("size", "count"), ("size", "max")])
-        levels = {
-            str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
-            for row in by_level.sort_by("level").to_pylist()
-        }
-        return {"communities": {"communities_by_level": levels}}
-
-    return Result(rows, failures, shown=shown)
+    rows = communities(inputs.table("entities"), inputs.table("relationships"), settings, given)
+    return Result(rows, failures)
 
 
 def _reports(inputs: Inputs) -> Result:
-    chosen = ReportSettings.model_validate(inputs.settings("graphrag.reports"))
-    model, _, count_tokens, prompts = _writing_arguments(inputs, chosen)
-    entities = inputs.table("entities")
-    elements = elements_of(
-        entities,
-        inputs.table("relationships"),
-        inputs.table("claims"),
-        inputs.table("aliases"),
-        count_tokens,
-    )
-    citations = Citations(elements, entities, inputs.table("chunks"))
-    reporter = Reporter(elements, citations, model, chosen, count_tokens, prompts)
+    settings = ReportSettings.model_validate(inputs.settings("graphrag.reports"))
+    model = inputs.model("language_model")
+    count_tokens = counter_for(model, settings.prompt_tokens)
+    tables = map(inputs.table, ("entities", "relationships", "claims", "aliases", "chunks"))
+    elements = elements_of(*tables, count_tokens=count_tokens)
+    reporter = Reporter(elements, model, settings, count_tokens, inputs.prompts("graphrag"))
     given, _ = _given_communities(inputs)
-    known = {community.community_id: report for community, report in given or () if report}
-    return reporter.write(inputs.table("communities"), known)
+    reports = {community.community_id: report for community, report in given or () if report}
+    return reporter.write(inputs.table("communities"), reports)
 
 
 def _embeddings(inputs: Inputs) -> pa.Table:
@@ -158,7 +116,7 @@ def _embeddings(inputs: Inputs) -> pa.Table:
 
 
 _READERS = [name for name, method in METHODS.items() if method.uses_index]
-_WRITING_INPUTS = ("corpus_settings", "language_model")
+_MODEL = ("corpus_settings", "language_model")
 
 INDEX = (
     Step(
@@ -169,7 +127,7 @@ INDEX = (
             "relationship_mentions": "With the chunk's description of the relationship.",
             "claims": "With its status, dates and quotation.",
         },
-        ("chunks", "documents", "source_graph", *_WRITING_INPUTS),
+        ("chunks", "documents", "source_graph", *_MODEL),
         methods=_READERS,
         pool="llm",
         code_version="6",
@@ -191,7 +149,7 @@ INDEX = (
             "aliases": "Names of one entity share its id, with evidence; mentions keep their "
             "names, so that a merge can be undone."
         },
-        ("entity_mentions", "chunks", "embedding_model", *_WRITING_INPUTS),
+        ("entity_mentions", "chunks", "embedding_model", *_MODEL),
         methods=_READERS,
         pool="llm",
         code_version="3",
@@ -200,7 +158,7 @@ INDEX = (
     Step(
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
-        ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
+        ("entity_mentions", "relationship_mentions", "aliases", *_MODEL),
         costs=[Cost("passage", requests=0.25, tokens_in=380, tokens_out=130)],
         methods=_READERS,
         pool="llm",
@@ -210,7 +168,7 @@ INDEX = (
     Step(
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
-        ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
+        ("relationship_mentions", "aliases", "entities", *_MODEL),
         costs=[Cost("passage", requests=0.008, tokens_in=323, tokens_out=150)],
         methods=_READERS,
         pool="llm",
@@ -232,7 +190,7 @@ INDEX = (
         },
         (
             *("entities", "relationships", "aliases", "communities"),
-            *("claims", "chunks", "source_graph", *_WRITING_INPUTS),
+            *("claims", "chunks", "source_graph", *_MODEL),
         ),
         methods=_READERS,
         pool="llm",

@@ -1,4 +1,4 @@
-"""Access to the index for answers: reports, entities and their chunks, by scope."""
+"""Access to the index for answers: reports, entities and their vectors, by scope."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,24 +8,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.evaluation.passages import Passage
 from gsum_assets.graphrag.communities import cut
 from gsum_assets.graphrag.reports import report_text
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import pc
 
-
-@dataclass(frozen=True)
-class Seen:
-    """A report restricted to the scope of a question.
-
-    Attributes
-    ----------
-    text : the whole report, or its findings from one document.
-    """
-
-    community_id: str
-    rating: float
-    text: str
+_DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +28,31 @@ class Index:
     findings: pa.Table
     embeddings: pa.Table
 
-    def reports(self, level: int | None, document_id: str | None) -> list[Seen]:
-        """Return the reports that have content in the scope, by community.
+    def reports(self, level: int | None, document_id: str | None) -> list[Passage]:
+        """Return the reports that have content in the scope, by number of the community.
+
+        A passage has the rating as its score, and the whole report or its findings from one
+        document as its text.
 
         Parameters
         ----------
         level : level whose cut is meant; None: all levels.
         document_id : document of the question; None: the whole corpus.
         """
-        shown = self._communities(level)
-        reports = self._reports
-        if document_id is None:
-            return [
-                Seen(i, reports[i]["rating"], reports[i]["text"]) for i in shown if i in reports
-            ]
-        seen = []
-        for community_id in shown:
-            findings = [
-                finding
-                for finding in self._findings.get(community_id, ())
-                if document_id in finding["document_ids"]
-            ]
-            if findings:
-                report = reports[community_id]
+        scoped = []
+        for report in self._reports(level):
+            community_id, text = report["community_id"], report["text"]
+            if document_id is not None:
+                findings = [
+                    finding
+                    for finding in self._findings.get(community_id, ())
+                    if document_id in finding["document_ids"]
+                ]
+                if not findings:
+                    continue
                 text = report_text(report["title"], "", findings)
-                seen.append(Seen(community_id, report["rating"], text))
-        return seen
+            scoped.append(Passage(community_id, "report", text, report["rating"], document_id))
+        return scoped
 
     def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:
         """Return the communities of a level with reports, and pairs of their index and a chunk.
@@ -73,7 +61,7 @@ class Index:
         ----------
         level : level whose cut is meant; None: all levels.
         """
-        ids = [i for i in self._communities(level) if i in self._reports]
+        ids = [report["community_id"] for report in self._reports(level)]
         cited = [
             (index, chunk_id)
             for index, community_id in enumerate(ids)
@@ -92,6 +80,11 @@ class Index:
                 "missing; materialize graphrag/embeddings again"
             )
         return stacked(rows["embedding"])[indices.to_numpy()]
+
+    def entities_within(self, chunk_ids: Sequence[str]) -> list[str]:
+        """Return the ids of the entities mentioned in any of these chunks, in order."""
+        inside = set(chunk_ids)
+        return [i for i, row in self.by_id.items() if not inside.isdisjoint(row["chunk_ids"])]
 
     @cached_property
     def by_id(self) -> Mapping[str, dict]:
@@ -113,13 +106,14 @@ class Index:
         columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
         return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
 
-    def _communities(self, level: int | None) -> list[str]:
-        """Return the communities of a level's cut, or of all levels, by number."""
+    def _reports(self, level: int | None) -> list[dict]:
+        """Return the rows of reports of a level's cut, or of all levels, by number."""
         rows = self.communities if level is None else cut(self.communities, level)
-        return rows.sort_by("number")["community_id"].to_pylist()
+        ids = rows.sort_by("number")["community_id"].to_pylist()
+        return [self._report_of[i] for i in ids if i in self._report_of]
 
     @cached_property
-    def _reports(self) -> Mapping[str, dict]:
+    def _report_of(self) -> Mapping[str, dict]:
         return {row["community_id"]: row for row in self.community_reports.to_pylist()}
 
     @cached_property
@@ -128,3 +122,12 @@ class Index:
         for row in self.findings.to_pylist():
             by_community[row["community_id"]].append(row)
         return by_community
+
+
+def nearest(
+    vector: np.ndarray, vectors: np.ndarray, ids: Sequence[str], n: int
+) -> list[tuple[int, float]]:
+    """Return indices and cosines of the `n` vectors nearest to `vector`, best first, ties by id."""
+    cosines = np.round(vectors @ vector, _DECIMALS)
+    best = np.lexsort((np.array(ids), -cosines))[:n]
+    return [(int(i), float(cosines[i])) for i in best]

@@ -10,13 +10,16 @@ graph, which modularity compares with, makes the difference.
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 _MOST_SWEEPS = 50  # over all nodes of a level; usually under ten
 
 Edge = tuple[str, str, float]
-_Links = list[dict[int, float]]
+_Links = Sequence[dict[int, float]]
+"""Weights by neighbour, of each node; a node itself has twice the weight of the edges inside it."""
 
 
-def louvain(edges: Sequence[Edge], resolution: float) -> list[list[str]]:
+def louvain(edges: Sequence[Edge]) -> list[list[str]]:
     """Return a partition of a graph by modularity: connected sets of nodes, each sorted.
 
     The result is the same for every order of edges; each pair of nodes has one.
@@ -25,45 +28,39 @@ def louvain(edges: Sequence[Edge], resolution: float) -> list[list[str]]:
     index = {name: i for i, name in enumerate(names)}
     links: _Links = [{} for _ in names]
     for source, target, weight in sorted(edges):
-        links[index[source]][index[target]] = weight
-        links[index[target]][index[source]] = weight
-    total = sum(weight for *_, weight in sorted(edges)) * 2
-    inside = [0.0] * len(names)  # twice the weight of the edges inside a node of this level
-    groups = [[i] for i in range(len(names))]
-    while True:
-        joined = _moved(links, inside, total, resolution)
-        if len(joined) == len(groups):
-            break
-        groups = [sorted(i for node in nodes for i in groups[node]) for nodes in joined]
-        links, inside = _merged(links, inside, joined)
-    neighbours: list[list[int]] = [[] for _ in names]
-    for source, target, _ in edges:
-        neighbours[index[source]].append(index[target])
-        neighbours[index[target]].append(index[source])
-    return [[names[i] for i in part] for group in groups for part in _connected(group, neighbours)]
+        links[index[source]][index[target]] = links[index[target]][index[source]] = weight
+    community_of = np.arange(len(names))
+    while len(set(moved := _moved(links))) < len(links):
+        numbers = {community: i for i, community in enumerate(dict.fromkeys(moved))}
+        merged: list[dict[int, float]] = [defaultdict(float) for _ in numbers]
+        for node, others in enumerate(links):
+            for other, weight in others.items():
+                merged[numbers[moved[node]]][numbers[moved[other]]] += weight
+        links = merged
+        community_of = np.array([numbers[community] for community in moved])[community_of]
+    inside = [
+        edge for edge in edges if community_of[index[edge[0]]] == community_of[index[edge[1]]]
+    ]
+    return [members for members, _ in components(names, inside)]
 
 
-def _moved(
-    links: _Links, inside: Sequence[float], total: float, resolution: float
-) -> list[list[int]]:
-    """Return the nodes in communities, after moving each to where modularity gains most.
-
-    Communities are ordered by their first node, so that the next level has an order of ids, too.
-    """
-    n = len(links)
-    degree = [sum(links[i].values()) + inside[i] for i in range(n)]
-    community, volume = list(range(n)), degree[:]
+def _moved(links: _Links) -> list[int]:
+    """Return the community of each node, after moving each to where modularity gains most."""
+    degree = [sum(others.values()) for others in links]
+    total = sum(degree)
+    community, volume = list(range(len(links))), degree[:]
     for _ in range(_MOST_SWEEPS):
         n_moved = 0
-        for node in range(n):
-            current, weight = community[node], defaultdict[int, float](float)
+        for node, others in enumerate(links):
+            weight_to: dict[int, float] = defaultdict(float)
+            for other, weight in others.items():
+                if other != node:
+                    weight_to[community[other]] += weight
+            best = current = community[node]
             volume[current] -= degree[node]
-            for other, w in links[node].items():
-                weight[community[other]] += w
-            best = current
-            most = weight[best] * total - resolution * degree[node] * volume[best]
-            for candidate in sorted(weight):
-                gain = weight[candidate] * total - resolution * degree[node] * volume[candidate]
+            most = weight_to[current] * total - degree[node] * volume[current]
+            for candidate in sorted(weight_to):
+                gain = weight_to[candidate] * total - degree[node] * volume[candidate]
                 if gain > most:
                     best, most = candidate, gain
             volume[best] += degree[node]
@@ -71,41 +68,22 @@ def _moved(
             n_moved += best != current
         if not n_moved:
             break
-    nodes_of: dict[int, list[int]] = defaultdict(list)
-    for node in range(n):
-        nodes_of[community[node]].append(node)
-    return list(nodes_of.values())
+    return community
 
 
-def _merged(
-    links: _Links, inside: Sequence[float], joined: Sequence[Sequence[int]]
-) -> tuple[_Links, list[float]]:
-    """Return the graph with one node for each community, and the weight inside each."""
-    number = {node: i for i, nodes in enumerate(joined) for node in nodes}
-    merged: _Links = [{} for _ in joined]
-    weights = [sum(inside[node] for node in nodes) for nodes in joined]
-    for node, others in enumerate(links):
-        group = number[node]
-        for other, weight in others.items():
-            if number[other] == group:
-                weights[group] += weight
-            else:
-                of_group = merged[group]
-                of_group[number[other]] = of_group.get(number[other], 0.0) + weight
-    return merged, weights
+def components(names: Sequence[str], edges: Sequence[Edge]) -> list[tuple[list[str], list[Edge]]]:
+    """Return the nodes and the edges of each connected component, both in order."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-
-def _connected(group: Sequence[int], neighbours: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the connected parts of a group, by their first node; Louvain may join others."""
-    left, parts = set(group), []
-    for first in group:
-        if first not in left:
-            continue
-        left.remove(first)
-        part = [first]
-        for node in part:
-            new = [other for other in neighbours[node] if other in left]
-            left.difference_update(new)
-            part += dict.fromkeys(new)
-        parts.append(sorted(part))
-    return parts
+    index = {name: i for i, name in enumerate(names)}
+    ends = np.array([[index[a], index[b]] for a, b, _ in edges], np.int64).reshape(-1, 2)
+    shape = (len(names), len(names))
+    joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape)
+    n, component_of = connected_components(joined, directed=False)
+    found: list[tuple[list[str], list[Edge]]] = [([], []) for _ in range(n)]
+    for name, component in zip(names, component_of.tolist(), strict=True):
+        found[component][0].append(name)
+    for edge in edges:
+        found[component_of[index[edge[0]]]][1].append(edge)
+    return found

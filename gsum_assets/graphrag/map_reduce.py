@@ -4,25 +4,18 @@ A point names the passages that say it, as in Microsoft's package and unlike in 
 partial answers are texts; so a sentence of the final answer leads to passages of documents.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer import answer_room, question_text
-from gsum_assets.evaluation.budget import (
-    MOST_MARKED,
-    CountTokens,
-    Room,
-    cut_to_tokens,
-    lengths,
-    structured_room,
-)
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.budget import MOST_MARKED, Room, cut_to_tokens, lengths, structured_room
 from gsum_assets.evaluation.passages import KEY_POINT, Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent
+from gsum_assets.graphrag.contexts import AnswerPrompt
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
-from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
@@ -32,27 +25,15 @@ from gsum_resources.protocols.results import KeyPoints
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 
+_POINTS_WORDS = 150  # length of all points of one pack (ours)
 _LEAST = 16  # word pieces of a cut point, below which it is useless
-
-
-@dataclass(frozen=True)
-class _Pack:
-    """Passages of a question in one request."""
-
-    question: Question
-    number: int
-    node_ids: Sequence[str]
-    request: Request
-    size: int
 
 
 def partial_answers(
     contexts: pa.Table,
     queries: pa.Table,
     model: LanguageModel,
-    settings: AnswerSettings,
-    max_words: int,
-    count_tokens: CountTokens,
+    prompt: AnswerPrompt,
     prompts: Prompts = PROMPTS,
 ) -> Result:
     """Request points about each question from each pack of its passages from `model`.
@@ -64,59 +45,84 @@ def partial_answers(
     Result
         Rows of `graphrag.partial_answers`, and beside them those of `graphrag.key_points`.
     """
-    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
-    sent, rows, points, failures = [], [], [], []
+    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), prompt.count_tokens)
+    sent: list[tuple[dict, Request]] = []
+    rows, points, failures = [], [], []
     for question in questions_with_passages(contexts, queries):
-        room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
-        if _fits(question, sizes, room):
+        if _fits(question, sizes, prompt.room(question.row)):
             continue
-        packed = _packs(question, sizes, settings, count_tokens, prompts)
+        packed = list(_packs(question, sizes, prompt, prompts))
         sent += packed
         if not packed:
             failures.append(
                 f"question '{question.query_id}': question and instructions leave no room for "
                 "passages; raise prompt_tokens in corpus.toml, [graphrag.answers]"
             )
-    replies = model.complete([pack.request for pack in sent])
-    for pack, reply in zip(sent, replies, strict=True):
-        said, problem = usable(reply, KeyPoints)
-        if said is not None:
-            of_pack = _points(pack, said)
+    replies = model.complete([request for _, request in sent])
+    for (pack, _), reply in zip(sent, replies, strict=True):
+        content, problem = usable(reply, KeyPoints)
+        if content is not None:
+            of_pack = _points(pack, content)
             points += of_pack
-            row = {
-                "query_id": pack.question.query_id,
-                "pack": pack.number,
-                "node_ids": pack.node_ids,
-                "n_passages": len(pack.node_ids),
-                "prompt_tokens": pack.size,
-                "n_points": len(of_pack),
-                "problems": [problem] if problem else [],
-            }
-            rows.append({**row, **spent(reply)})
+            problems = [problem] if problem else []
+            rows.append({**pack, "n_points": len(of_pack), "problems": problems, **spent(reply)})
         if problem:
-            where = f"question '{pack.question.query_id}', pack {pack.number}"
-            lost = ": no partial answer" if said is None else ""
-            failures.append(f"{where}{lost}: {problem}")
+            lost = ": no partial answer" if content is None else ""
+            failures.append(f"question '{pack['query_id']}', pack {pack['pack']}{lost}: {problem}")
     written = pa.Table.from_pylist(points, TABLES["graphrag.key_points"].schema)
     partial = pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema)
     return Result(partial, failures, {"key_points": written})
 
 
-def _points(pack: _Pack, said: KeyPoints) -> list[dict]:
+def _packs(
+    question: Question, sizes: Mapping[str, int], prompt: AnswerPrompt, prompts: Prompts
+) -> Iterator[tuple[dict, Request]]:
+    """Yield the columns and the request of each pack; none if the prompt has no room for any."""
+    bare = Request(
+        task="answer",
+        instructions=prompts.text("map", max_words=_POINTS_WORDS),
+        question=question_text(question.row),
+        max_words=_POINTS_WORDS,
+        schema=KeyPoints,
+        document_id=question.row["document_id"] or "",
+    )
+    room = structured_room(bare, MOST_MARKED, prompt.tokens, prompt.count_tokens)
+    if room.is_too_small:
+        return
+    most = room.tokens - room.mark
+    keys = [row["node_id"] for row in question.passages]
+    texts = [
+        row["text"]
+        if sizes[row["text"]] <= most
+        else cut_to_tokens(row["text"], most, prompt.count_tokens)
+        for row in question.passages
+    ]
+    marked = [min(most, sizes[row["text"]]) + room.mark for row in question.passages]
+    for number, members in enumerate(packs(keys, marked, room.tokens)):
+        columns = {
+            "query_id": question.query_id,
+            "pack": number,
+            "node_ids": [keys[i] for i in members],
+            "n_passages": len(members),
+            "prompt_tokens": room.own + sum(marked[i] for i in members),
+        }
+        yield columns, replace(bare, passages=tuple(texts[i] for i in members))
+
+
+def _points(pack: dict, content: KeyPoints) -> list[dict]:
     """Return rows of `graphrag.key_points`, without empty ones and numbers of no passage."""
-    stated = [(point, text) for point in said.points if (text := point.description.strip())]
+    query_id, number, node_ids = pack["query_id"], pack["pack"], pack["node_ids"]
+    stated = [(point, text) for point in content.points if (text := point.description.strip())]
     return [
         {
-            "query_id": pack.question.query_id,
-            "pack": pack.number,
+            "query_id": query_id,
+            "pack": number,
             "position": position,
-            "point_id": hash_texts(["point", pack.question.query_id, f"{pack.number} {position}"]),
+            "point_id": hash_texts(["point", query_id, f"{number} {position}"]),
             "text": text,
             "score": point.score,
             "node_ids": [
-                pack.node_ids[number - 1]
-                for number in dict.fromkeys(point.references)
-                if 1 <= number <= len(pack.node_ids)
+                node_ids[n - 1] for n in dict.fromkeys(point.references) if 1 <= n <= len(node_ids)
             ],
         }
         for position, (point, text) in enumerate(stated)
@@ -124,13 +130,7 @@ def _points(pack: _Pack, said: KeyPoints) -> list[dict]:
 
 
 def reduced_contexts(
-    contexts: pa.Table,
-    partial: pa.Table,
-    points: pa.Table,
-    queries: pa.Table,
-    settings: AnswerSettings,
-    max_words: int,
-    count_tokens: CountTokens,
+    contexts: pa.Table, partial: pa.Table, points: pa.Table, queries: pa.Table, prompt: AnswerPrompt
 ) -> pa.Table:
     """Return the helpful points, most helpful first, as many as fit the final prompt.
 
@@ -144,19 +144,52 @@ def reduced_contexts(
         row |= {"node_id": row["point_id"], "node_kind": KEY_POINT}
         answers.setdefault(row["query_id"], []).append(row)
     for row in partial.filter(pc.equal(partial["n_points"], 0)).to_pylist():
-        row |= {"node_id": _pack_id(row["query_id"], row["pack"]), "node_kind": "pack"}
-        row |= {"position": 0, "score": 0, "text": ""}
+        node_id = hash_texts(["pack", row["query_id"], str(row["pack"])])
+        row |= {"node_id": node_id, "node_kind": "pack", "position": 0, "score": 0, "text": ""}
         answers.setdefault(row["query_id"], []).append(row)
-    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
+    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), prompt.count_tokens)
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
-        length = settings.prompt_tokens, max_words, count_tokens
-        if rows_of_question := answers.get(question.query_id):
-            room = answer_room(question.row, *length, of_points=True)
-            rows += _reduced(question, rows_of_question, room, count_tokens)
-        elif _fits(question, sizes, answer_room(question.row, *length)):  # else all packs failed
+        if of_question := answers.get(question.query_id):
+            rows += _reduced(question, of_question, prompt)
+        elif _fits(question, sizes, prompt.room(question.row)):  # else all packs failed
             rows += [{**passage, "fate": "kept"} for passage in question.passages]
     return pa.Table.from_pylist(rows, TABLES["graphrag.reduced_contexts"].schema)
+
+
+def _reduced(question: Question, answers: Sequence[dict], prompt: AnswerPrompt) -> Iterator[dict]:
+    """Yield the rows of a question, with what is left of each point and its fate."""
+    ordered = sorted(answers, key=lambda row: (-row["score"], row["pack"], row["position"]))
+    sizes = lengths((row["text"] for row in ordered), prompt.count_tokens)
+    room = prompt.room(question.row, of_points=True)
+    left = room.tokens
+    for rank, row in enumerate(ordered, start=1):
+        free, text, fate = left - room.mark, row["text"], "kept"
+        if not row["score"] or not text:
+            text, fate = "", "of no help"
+        elif sizes[text] <= free:
+            left = free - sizes[text]
+        else:
+            is_cut = free >= _LEAST
+            text = cut_to_tokens(text, free, prompt.count_tokens) if is_cut else ""
+            fate = "cut" if is_cut else "over budget"
+            left = 0
+        yield {
+            "query_id": question.query_id,
+            "sample": 0,
+            "rank": rank,
+            "node_id": row["node_id"],
+            "node_kind": row["node_kind"],
+            "document_id": question.row["document_id"],
+            "position": None,
+            "score": float(row["score"]),
+            "fate": fate,
+            "text": text,
+        }
+
+
+def _fits(question: Question, sizes: Mapping[str, int], room: Room) -> bool:
+    return sum(sizes[row["text"]] + room.mark for row in question.passages) <= room.tokens
 
 
 def passages_behind(
@@ -167,102 +200,18 @@ def passages_behind(
     These are the passages of the packs of which a point is in its prompt, or all passages if they
     fit into the prompt themselves.
     """
-    kept_ids = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
-    kept = {
+    shown = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
+    packs_shown = {
         (row["query_id"], row["pack"])
         for row in points.select(["point_id", "query_id", "pack"]).to_pylist()
-        if row["point_id"] in kept_ids
+        if row["point_id"] in shown
     }
     read: dict[str, set[str]] = {}
     for row in partial.select(["query_id", "pack", "node_ids"]).to_pylist():
-        read_ids = read.setdefault(row["query_id"], set())
-        if (row["query_id"], row["pack"]) in kept:
-            read_ids.update(row["node_ids"])
+        is_shown = (row["query_id"], row["pack"]) in packs_shown
+        read.setdefault(row["query_id"], set()).update(row["node_ids"] if is_shown else ())
     is_used = [
-        node_id in read.get(query_id, (node_id,))
-        for query_id, node_id in zip(
-            contexts["query_id"].to_pylist(), contexts["node_id"].to_pylist(), strict=True
-        )
+        row["node_id"] in read.get(row["query_id"], (row["node_id"],))
+        for row in contexts.select(["query_id", "node_id"]).to_pylist()
     ]
     return contexts.filter(pa.array(is_used, pa.bool_()))
-
-
-def _pack_id(query_id: str, pack: int) -> str:
-    return hash_texts(["pack", query_id, str(pack)])
-
-
-def _packs(
-    question: Question,
-    sizes: Mapping[str, int],
-    settings: AnswerSettings,
-    count_tokens: CountTokens,
-    prompts: Prompts,
-) -> list[_Pack]:
-    bare = Request(
-        task="answer",
-        instructions=prompts.text("map", max_words=settings.max_words),
-        question=question_text(question.row),
-        max_words=settings.max_words,
-        schema=KeyPoints,
-        document_id=question.row["document_id"] or "",
-    )
-    room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
-    if room.is_too_small:
-        return []
-    most = room.tokens - room.mark
-    texts = [
-        row["text"]
-        if sizes[row["text"]] <= most
-        else cut_to_tokens(row["text"], most, count_tokens)
-        for row in question.passages
-    ]
-    lengths_of = [min(most, sizes[row["text"]]) + room.mark for row in question.passages]
-    keys = [row["node_id"] for row in question.passages]
-    return [
-        _Pack(
-            question,
-            number,
-            [keys[i] for i in members],
-            replace(bare, passages=tuple(texts[i] for i in members)),
-            room.own + sum(lengths_of[i] for i in members),
-        )
-        for number, members in enumerate(packs(keys, lengths_of, room.tokens))
-    ]
-
-
-def _fits(question: Question, sizes: Mapping[str, int], room: Room) -> bool:
-    return sum(sizes[row["text"]] + room.mark for row in question.passages) <= room.tokens
-
-
-def _reduced(
-    question: Question, answers: Sequence[dict], room: Room, count_tokens: CountTokens
-) -> list[dict]:
-    ordered = sorted(answers, key=lambda row: (-row["score"], row["pack"], row["position"]))
-    sizes = lengths((row["text"] for row in ordered), count_tokens)
-    left, rows = room.tokens, []
-    for rank, row in enumerate(ordered, start=1):
-        free, text, fate = left - room.mark, row["text"], "kept"
-        if not row["score"] or not text:
-            text, fate = "", "of no help"
-        elif sizes[text] > free:
-            is_cut = free >= _LEAST
-            text = cut_to_tokens(text, free, count_tokens) if is_cut else ""
-            fate = "cut" if is_cut else "over budget"
-            left = 0
-        else:
-            left = free - sizes[text]
-        rows.append(
-            {
-                "query_id": question.query_id,
-                "sample": 0,
-                "rank": rank,
-                "node_id": row["node_id"],
-                "node_kind": row["node_kind"],
-                "document_id": question.row["document_id"],
-                "position": None,
-                "score": float(row["score"]),
-                "fate": fate,
-                "text": text,
-            }
-        )
-    return rows

@@ -99,21 +99,18 @@ out what does not bear on the question; if nothing does, list no point. Add noth
 def example(types: Collection[str], other: str, claims: bool) -> str:
     """Return the example reply in the prompt `EXTRACT`."""
 
-    def entity(name: str, kind: str, description: str) -> dict:
-        kind = kind if kind in types else other
-        return {"name": name, "type": kind, "description": description}
-
     seller, mill, union = "Ida Brandt", "mill at Corley", "Weavers' Union"
+    sold = "She sold the mill at Corley to the Weavers' Union in 1902, after a long quarrel."
     sentence = "Ida Brandt sold the mill to the Weavers' Union."
+    entities = (
+        (seller, "person", sold),
+        (mill, "place", "A mill that the Weavers' Union bought in 1902."),
+        (union, "organization", "It bought the mill at Corley in 1902."),
+    )
     reply: dict[str, list[dict]] = {
         "entities": [
-            entity(
-                seller,
-                "person",
-                "She sold the mill at Corley to the Weavers' Union in 1902, after a long quarrel.",
-            ),
-            entity(mill, "place", "A mill that the Weavers' Union bought in 1902."),
-            entity(union, "organization", "It bought the mill at Corley in 1902."),
+            {"name": name, "type": kind if kind in types else other, "description": description}
+            for name, kind, description in entities
         ],
         "relationships": [
             {"source": seller, "target": union, "description": sentence},

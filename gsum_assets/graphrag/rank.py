@@ -4,12 +4,10 @@ Global answers read all reports, so their rankings show only the most relevant c
 chunk has the score of the best report that cites it.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.index_tables import Index
+from gsum_assets.graphrag.index_tables import Index, nearest
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
@@ -66,7 +64,7 @@ class EntitiesNear:
         self._collection = collection
         self._dense = Dense(collection)
         self._n_entities = n_entities
-        self._ids = entities_within(index, collection.chunk_ids)
+        self._ids = index.entities_within(collection.chunk_ids)
         self._vectors = index.vectors("entity", self._ids) if self._ids else None
         row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
         self._chunk_rows = [
@@ -84,18 +82,3 @@ class EntitiesNear:
                     nodes[row, self._chunk_rows[i]] += max(0.0, cosine)
         nodes = np.round(nodes, _DECIMALS)
         return Scores(nodes, best_of_nodes(nodes, self._collection))
-
-
-def entities_within(index: Index, chunk_ids: Sequence[str]) -> list[str]:
-    """Return the ids of the entities mentioned in any of these chunks, in order."""
-    inside = set(chunk_ids)
-    return [i for i, row in index.by_id.items() if not inside.isdisjoint(row["chunk_ids"])]
-
-
-def nearest(
-    vector: np.ndarray, vectors: np.ndarray, ids: Sequence[str], n: int
-) -> list[tuple[int, float]]:
-    """Return indices and cosines of the `n` vectors nearest to `vector`, best first, ties by id."""
-    cosines = np.round(vectors @ vector, _DECIMALS)
-    best = np.lexsort((np.array(ids), -cosines))[:n]
-    return [(int(i), float(cosines[i])) for i in best]

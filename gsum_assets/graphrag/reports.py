@@ -10,13 +10,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
+from gsum_assets.corpus.names import name_key
+from gsum_assets.evaluation.budget import (
+    MOST_MARKED,
+    CountTokens,
+    cut_to_tokens,
+    n_fitting,
+    structured_room,
+)
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
-from gsum_assets.graphrag.citations import Citations
-from gsum_assets.graphrag.elements import Element, Elements, fitting, total
+from gsum_assets.graphrag.elements import Element, Elements
 from gsum_assets.graphrag.given_communities import GivenReport
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Finding, Report
@@ -31,19 +38,20 @@ from gsum_resources.text.sentences import as_turn, flat_text
 from gsum_resources.text.speech import names_speaker, without_names
 from gsum_resources.text.vocabulary import n_words
 
-_READ_PER_WRITTEN = 4  # words that a long report is written from, for each of its own
+MAX_FINDINGS = 6  # of a report (ours)
+UPPER_WORDS = 1500
+"""Length of the longest report of a language model on a divided community (the package: 2000)."""
+_READ_PER_WRITTEN = 4  # words that such a report is written from, for each of its own
 _MOST_SUPPORTING = 5  # entities of a given finding that names none
 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """The prompt of a community's report."""
+    """The prompt of a community's report, and columns of the report."""
 
     community: dict
     shown: Sequence[Element]
-    n_elements: int
-    n_substituted: int
-    size: int
+    columns: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -55,27 +63,29 @@ class _Written:
     members: frozenset[str]
 
 
+_Supported = Sequence[tuple[str, str, Sequence[Element]]]
+"""Summary, explanation and cited elements of each finding."""
+
+
 class Reporter:
     """Writer of the reports of a corpus."""
 
     def __init__(
         self,
         elements: Elements,
-        citations: Citations,
         model: LanguageModel,
         settings: ReportSettings,
         count_tokens: CountTokens,
         prompts: Prompts = PROMPTS,
     ) -> None:
         self._elements = elements
-        self._citations = citations
         self._model = model
         self._quotes = getattr(model, "only_quotes", False)  # it has no words for a title
-        self._settings = settings
+        self._max_words = settings.max_words
         self._count_tokens = count_tokens
         self._prompts = prompts
         is_short = self._quotes or isinstance(count_tokens, Window)  # a short context
-        self._upper_words = settings.max_words if is_short else settings.upper_words
+        self._upper_words = settings.max_words if is_short else UPPER_WORDS
         self._bare = Request(
             task="synopsis",
             instructions=self._instructions(settings.max_words),
@@ -97,19 +107,22 @@ class Reporter:
         ----------
         given : reports that are not requested, by community_id.
         """
+        rows = communities.filter(communities["is_reported"]).sort_by("number").to_pylist()
         levels: dict[int, list[dict]] = defaultdict(list)
-        reported = communities.filter(communities["is_reported"])
-        for row in reported.sort_by("number").to_pylist():
+        for row in rows:
             levels[row["level"]].append(row)
         written: dict[str, _Written] = {}
         failures: list[str] = []
         lost: list[tuple[_Prompt, Reply, str]] = []
         for level in sorted(levels, reverse=True):
+            prompts = []
             for row in levels[level]:
                 if row["community_id"] in given:
                     written[row["community_id"]] = self._given(row, given[row["community_id"]])
-            missing = [row for row in levels[level] if row["community_id"] not in written]
-            prompts = [self._prompt(row, written) for row in missing if row["size"] > 1]
+                elif row["size"] > 1:
+                    prompts.append(self._prompt(row, written))
+                else:
+                    written[row["community_id"]] = self._single(row)
             replies = self._model.complete([self._request(prompt) for prompt in prompts])
             for prompt, reply in zip(prompts, replies, strict=True):
                 report, problem = usable(reply, Report)
@@ -119,25 +132,28 @@ class Reporter:
                 else:
                     lost.append((prompt, reply, problem))
                 if problem:
-                    what = f"community {prompt.community['number']}"
                     has = "no report" if report is None else "an incomplete report"
-                    failures.append(f"{what} has {has}: {problem}")
-            for row in missing:
-                if row["size"] == 1:
-                    written[row["community_id"]] = self._single(row)
+                    number = prompt.community["number"]
+                    failures.append(f"community {number} has {has}: {problem}")
         for prompt, reply, problem in lost:
             parts = [written[i] for i in prompt.community["child_ids"] if i in written]
             written[prompt.community["community_id"]] = self._lost(prompt, reply, problem, parts)
-        return self._tables(communities, written, failures)
+        every = [written[row["community_id"]] for row in rows]
+        reports = [report.report for report in every]
+        findings = [row for report in every for row in report.findings]
+        return Result(
+            pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
+            failures,
+            {"findings": pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)},
+        )
 
     def _instructions(self, max_words: int) -> str:
-        most = self._settings.max_findings
-        return self._prompts.text("report", max_words=max_words, max_findings=most)
+        return self._prompts.text("report", max_words=max_words, max_findings=MAX_FINDINGS)
 
     def _request(self, prompt: _Prompt) -> Request:
         """Return the request of a report; those on divided communities may be longer."""
         passages = tuple(element.text for element in prompt.shown)
-        words = self._settings.max_words
+        words = self._max_words
         if prompt.community["child_ids"]:
             share = sum(map(n_words, passages)) // _READ_PER_WRITTEN // 100 * 100
             words = max(words, min(share, self._upper_words))
@@ -148,30 +164,33 @@ class Reporter:
         """Return a prompt of all elements or, if too long, with reports of children for theirs."""
         elements = self._elements.of(community)
         children = [written[i] for i in community["child_ids"] if i in written]
-        ordered, substituted = elements, []
-        if total(elements, self._room) > self._room.tokens and children:
-            ordered, substituted = self._substituted(elements, children)
-        shown = fitting(ordered, self._room) or [self._cut(ordered[0])]
-        return _Prompt(
-            community,
-            sorted(shown, key=lambda element: element.text),
-            len(elements),
-            min(len(substituted), len(shown)),  # they come first
-            self._room.own + total(shown, self._room),
-        )
+        ordered, n_reports = elements, 0
+        if self._total(elements) > self._room.tokens and children:
+            ordered, n_reports = self._substituted(elements, children)
+        shown = ordered[: n_fitting([element.size for element in ordered], self._room)]
+        if not shown:
+            most = self._room.tokens - self._room.mark
+            text = cut_to_tokens(ordered[0].text, most, self._count_tokens)
+            shown = [replace(ordered[0], text=text, size=self._count_tokens([text])[0])]
+        columns = {
+            "n_elements": len(elements),
+            "n_read": len(shown),
+            "n_substituted": min(n_reports, len(shown)),  # they come first
+            "prompt_tokens": self._room.own + self._total(shown),
+        }
+        return _Prompt(community, sorted(shown, key=lambda element: element.text), columns)
 
-    def _cut(self, element: Element) -> Element:
-        """Return an element cut to the length of a prompt."""
-        room = self._room.tokens - self._room.mark
-        text = cut_to_tokens(element.text, room, self._count_tokens)
-        return replace(element, text=text, size=self._count_tokens([text])[0])
+    def _total(self, elements: Sequence[Element]) -> int:
+        """Return the length of elements as passages of a prompt, word pieces."""
+        return sum(element.size + self._room.mark for element in elements)
 
     def _substituted(
         self, elements: Sequence[Element], children: Sequence[_Written]
-    ) -> tuple[list[Element], list[Element]]:
+    ) -> tuple[list[Element], int]:
         """Return elements with those of the largest children replaced by reports until all fit.
 
-        A report that is longer than its elements does not replace them.
+        The reports come first, and their number is returned, too. A report that is longer than its
+        elements does not replace them.
         """
         child_of = {e: index for index, child in enumerate(children) for e in child.members}
         of_child: list[list[Element]] = [[] for _ in children]
@@ -179,78 +198,71 @@ class Reporter:
             within = {child_of.get(e) for e in element.entity_ids}
             if len(within) == 1 and (child := within.pop()) is not None:
                 of_child[child].append(element)
-        sizes = [total(of_one, self._room) for of_one in of_child]
+        sizes = list(map(self._total, of_child))
         order = sorted(
             range(len(children)), key=lambda i: (-sizes[i], children[i].report["community_id"])
         )
-        excess = total(elements, self._room) - self._room.tokens
+        excess = self._total(elements) - self._room.tokens
         reports: list[Element] = []
         replaced: set[int] = set()
         for index in order:
             report = self._as_element(children[index])
-            saved = sizes[index] - total([report], self._room)
+            saved = sizes[index] - self._total([report])
             if saved > 0:
                 reports.append(report)
                 replaced |= {id(element) for element in of_child[index]}
                 excess -= saved
             if excess <= 0:
                 break
-        return [
-            *reports,
-            *(element for element in elements if id(element) not in replaced),
-        ], reports
+        others = [element for element in elements if id(element) not in replaced]
+        return [*reports, *others], len(reports)
 
     def _report(self, prompt: _Prompt, reply: Reply, report: Report, problem: str) -> _Written:
         supported, n_unsupported = [], 0
-        for finding in report.findings[: self._settings.max_findings]:
-            cited = self._citations.cited(finding, prompt.shown)
-            n_unsupported += not cited
-            if cited:
-                supported.append(
-                    (flat_text(finding.summary), flat_text(finding.explanation), cited)
-                )
-        row = {
-            "title": prompt.community["title"] if self._quotes else _one_line(report.title),
-            "summary": flat_text(report.summary),
-            "rating": float(report.rating),
-            "rating_explanation": _one_line(report.rating_explanation),
-            "n_unsupported": n_unsupported,
-            "n_elements": prompt.n_elements,
-            "n_read": len(prompt.shown),
-            "n_substituted": prompt.n_substituted,
-            "prompt_tokens": prompt.size,
-            "problems": [problem] if problem else [],
-        }
-        return self._written(prompt.community, row | dict(spent(reply)), supported)
+        for finding in report.findings[:MAX_FINDINGS]:
+            if cited := self._elements.cited(finding, prompt.shown):
+                texts = flat_text(finding.summary), flat_text(finding.explanation)
+                supported.append((*texts, cited))
+            else:
+                n_unsupported += 1
+        return self._written(
+            prompt.community,
+            supported,
+            title=prompt.community["title"] if self._quotes else _one_line(report.title),
+            summary=flat_text(report.summary),
+            rating=float(report.rating),
+            rating_explanation=_one_line(report.rating_explanation),
+            n_unsupported=n_unsupported,
+            problems=[problem] if problem else [],
+            **prompt.columns,
+            **spent(reply),
+        )
 
     def _lost(
         self, prompt: _Prompt, reply: Reply, problem: str, parts: Sequence[_Written]
     ) -> _Written:
         """Return what stands for a report: summaries of its parts, or descriptions of entities."""
-        community, supported = prompt.community, []
+        supported = []
         for part in sorted(parts, key=lambda part: -len(part.members)):
             cited = self._as_element(part)
             if cited.chunk_ids:
                 supported.append((part.report["title"], part.report["summary"], [cited]))
         if not supported:
-            for entity_id in community["entity_ids"]:
+            for entity_id in prompt.community["entity_ids"]:
                 entity = self._elements.entities[entity_id]
                 name, _, description = entity.text.partition("\n")
                 supported.append((name, description, [entity]))
-        row = {
-            "title": community["title"],
-            "summary": "",
-            "rating": max((part.report["rating"] for part in parts), default=0.0),
-            "rating_explanation": "The report was lost; its parts or entities stand for it.",
-            "n_unsupported": 0,
-            "n_elements": prompt.n_elements,
-            "n_read": len(prompt.shown),
-            "n_substituted": prompt.n_substituted,
-            "prompt_tokens": prompt.size,
-            "problems": [problem],
-        }
-        most = self._settings.max_findings
-        return self._written(community, row | dict(spent(reply)), supported[:most])
+        return self._written(
+            prompt.community,
+            supported[:MAX_FINDINGS],
+            title=prompt.community["title"],
+            summary="",
+            rating=max((part.report["rating"] for part in parts), default=0.0),
+            rating_explanation="The report was lost; its parts or entities stand for it.",
+            problems=[problem],
+            **prompt.columns,
+            **spent(reply),
+        )
 
     def _given(self, community: dict, given: GivenReport) -> _Written:
         """Return a report of another origin, whose findings name entities.
@@ -258,28 +270,24 @@ class Reporter:
         A finding that names none of the community's is supported by the most connected ones.
         """
         shown = [self._elements.entities[i] for i in community["entity_ids"]]
+        keys = [self._elements.name_keys[i] for i in community["entity_ids"]]
         supported = []
         for finding in given.findings:
-            numbers = self._citations.numbers(finding.entities, community["entity_ids"])
-            said = Finding(
-                summary=finding.summary, explanation=finding.explanation, references=numbers
-            )
-            cited = self._citations.cited(said, shown) or shown[:_MOST_SUPPORTING]
+            names = set(map(name_key, finding.entities))
+            numbers = [n for n, key in enumerate(keys, start=1) if key in names]
             texts = flat_text(finding.summary), flat_text(finding.explanation)
+            as_written = Finding(summary=texts[0], explanation=texts[1], references=numbers)
+            cited = self._elements.cited(as_written, shown) or shown[:_MOST_SUPPORTING]
             supported.append((*texts, cited))
-        row = {
-            "title": _one_line(given.title),
-            "summary": flat_text(given.summary) or _one_line(given.title),
-            "rating": given.rating,
-            "rating_explanation": _one_line(given.rating_explanation),
-            "n_unsupported": 0,
-            "n_elements": len(self._elements.of(community)),
-            "n_read": 0,
-            "n_substituted": 0,
-            "prompt_tokens": 0,
-            "problems": [],
-        }
-        return self._written(community, row | dict(NO_USAGE), supported)
+        return self._written(
+            community,
+            supported,
+            title=_one_line(given.title),
+            summary=flat_text(given.summary) or _one_line(given.title),
+            rating=given.rating,
+            rating_explanation=_one_line(given.rating_explanation),
+            n_elements=len(self._elements.of(community)),
+        )
 
     def _single(self, community: dict) -> _Written:
         """Return the report on one entity: its description and claims."""
@@ -287,23 +295,18 @@ class Reporter:
         entity = self._elements.entities[entity_id]
         claims = self._elements.claims.get(entity_id, ())
         text = "\n".join(element.text for element in (entity, *claims))
-        row = {
-            "title": community["title"],
-            "summary": entity.text,
-            "rating": 0.0,
-            "rating_explanation": "Nothing is known to be related to it.",
-            "n_unsupported": 0,
-            "n_elements": 1 + len(claims),
-            "n_read": 0,
-            "n_substituted": 0,
-            "prompt_tokens": 0,
-            "problems": [],
-        }
-        return self._written(community, row | dict(NO_USAGE), [(entity.text, text, [entity])])
+        return self._written(
+            community,
+            [(entity.text, text, [entity])],
+            title=community["title"],
+            summary=entity.text,
+            rating=0.0,
+            rating_explanation="Nothing is known to be related to it.",
+            n_elements=1 + len(claims),
+        )
 
-    def _written(
-        self, community: dict, row: dict, supported: Sequence[tuple[str, str, Sequence[Element]]]
-    ) -> _Written:
+    def _written(self, community: dict, supported: _Supported, **columns: Any) -> _Written:
+        """Return the rows of a report; without a prompt in `columns`, it was not requested."""
         identity = {name: community[name] for name in ("community_id", "level")}
         findings = [
             {
@@ -311,12 +314,20 @@ class Reporter:
                 "position": index,
                 "summary": summary,
                 "explanation": explanation,
-                **self._citations.support(cited),
+                **self._elements.support(cited),
             }
             for index, (summary, explanation, cited) in enumerate(supported)
         ]
-        text = report_text(row["title"], row["summary"], findings)
-        report = {**identity, **row, "text": text, "n_findings": len(findings)}
+        unused = dict.fromkeys(("n_unsupported", "n_read", "n_substituted", "prompt_tokens"), 0)
+        report = {
+            **identity,
+            **NO_USAGE,
+            **unused,
+            "problems": [],
+            **columns,
+            "text": report_text(columns["title"], columns["summary"], findings),
+            "n_findings": len(findings),
+        }
         return _Written(report, findings, frozenset(community["entity_ids"]))
 
     def _as_element(self, written: _Written) -> Element:
@@ -327,20 +338,6 @@ class Reporter:
             self._count_tokens([text])[0],
             sorted({e for finding in written.findings for e in finding["entity_ids"]}),
             sorted({c for finding in written.findings for c in finding["chunk_ids"]}),
-        )
-
-    def _tables(
-        self, communities: pa.Table, written: Mapping[str, _Written], failures: Sequence[str]
-    ) -> Result:
-        ids = communities.sort_by("number")["community_id"].to_pylist()
-        every = [written[i] for i in ids if i in written]
-        reports = [report.report for report in every]
-        findings = [row for report in every for row in report.findings]
-        tables = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
-        return Result(
-            pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
-            failures,
-            {"findings": tables},
         )
 
 

@@ -2,18 +2,19 @@
 
 The rules of `aliases.py` miss names that share no word with each other, or of things other than
 persons. Those whose embeddings are near each other are shown to the model in pairs, with what the
-corpus says of each. A pair is asked again only if what is shown of it changed.
+corpus says of each. A pair is requested again only if what is shown of it changed.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from gsum_assets.graphrag.name_groups import Groups, Name, sense_key
+from gsum_assets.graphrag.aliases import Groups, Judge
+from gsum_assets.graphrag.entity_names import Name, sense_key
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.pipeline.prompts import Prompts
@@ -33,106 +34,56 @@ class Verdict(BaseModel):
     is_same: bool = Field(description="Whether both passages are about one and the same thing.")
 
 
-class Pair(NamedTuple):
-    """Keys of two names, and the cosine of their embeddings."""
+def model_judge(
+    mentions: pa.Table,
+    model: LanguageModel,
+    embedder: Embedder,
+    least: float,
+    prompts: Prompts = PROMPTS,
+) -> Judge:
+    """Return a judge of pairs of names by a language model, the most alike first.
 
-    first: str
-    other: str
-    cosine: float
-
-
-Judge = Callable[[Mapping[str, Name], Groups], Sequence[Pair]]
-"""Returns the pairs of names, in different groups, that are of one entity."""
-
-
-class ModelJudge:
-    """Has a language model judge pairs of names that are alike.
+    A model that works by rules says nothing of two names, and gets no request. A pair without a
+    valid reply counts as two entities.
 
     Parameters
     ----------
     mentions : rows of `graphrag.entity_mentions`.
-    least : cosine from which a pair is judged.
-
-    Attributes
-    ----------
-    failures : a line for each pair without a valid reply, which counts as two entities.
+    least : cosine of the embeddings of two names from which they are a pair.
     """
 
-    def __init__(
-        self,
-        mentions: pa.Table,
-        model: LanguageModel,
-        embedder: Embedder,
-        least: float,
-        prompts: Prompts = PROMPTS,
-    ) -> None:
-        self._mentions = mentions
-        self._model = model
-        self._embedder = embedder
-        self._least = least
-        self._prompts = prompts
-        self.failures: list[str] = []
-
-    def __call__(self, names: Mapping[str, Name], groups: Groups) -> list[Pair]:
-        """Return the pairs that the model takes for one entity, the most alike first.
-
-        A model that works by rules says nothing of two names, and is not asked.
-        """
-        if getattr(self._model, "only_quotes", False):
-            return []
+    def judge(
+        names: Mapping[str, Name], groups: Groups
+    ) -> tuple[Sequence[tuple[str, str]], Sequence[str]]:
         own = [names[min(group, key=lambda key: names[key].rank())] for group in groups]
         own = [name for name in own if not name.is_guessed]  # noun phrases that rules found
-        if len(own) < 2:
-            return []
-        vectors = self._embedder.embed([name.name for name in own])
-        pairs = [
-            pair
-            for pair in alike(own, vectors, self._least)
-            if groups.may_join(pair.first, pair.other)
-        ]
-        shown = self._passages(names, {key for pair in pairs for key in pair[:2]})
-        instructions = self._prompts.text("same_entity")
-        requests = [
-            Request(
-                task="score",
-                instructions=instructions,
-                passages=(shown[pair.first], shown[pair.other]),
-                max_words=_MAX_WORDS,
-                schema=Verdict,
-            )
-            for pair in pairs
-        ]
-        same, problems = [], []
-        for pair, reply in zip(pairs, self._model.complete(requests), strict=True):
-            verdict, problem = usable(reply, Verdict)
-            if verdict is None:
-                problems.append(problem)
-            elif verdict.is_same:
-                same.append(pair)
-        if problems:
-            self.failures.append(
-                f"{len(problems):,} of {len(pairs):,} pairs of names are not compared "
-                f"(first: {problems[0]})"
-            )
-        return same
-
-    def _passages(self, names: Mapping[str, Name], wanted: set[str]) -> dict[str, str]:
-        """Return what the first descriptions of each wanted name say, by key."""
-        texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        columns = ("name_key", "type", "description", "document_id", "chunk_id")
-        rows = self._mentions.select(columns).sort_by(
-            [("document_id", "ascending"), ("chunk_id", "ascending")]
+        if len(own) < 2 or getattr(model, "only_quotes", False):
+            return [], []
+        vectors = embedder.embed([name.name for name in own])
+        pairs = [pair for pair in _alike(own, vectors, least) if groups.may_join(*pair)]
+        shown = _descriptions(mentions, names, {key for pair in pairs for key in pair})
+        bare = Request(
+            task="score",
+            instructions=prompts.text("same_entity"),
+            max_words=_MAX_WORDS,
+            schema=Verdict,
         )
-        for row in rows.to_pylist():
-            sense = sense_key(row["name_key"], row["type"])
-            key = sense if sense in names else row["name_key"]
-            if key in wanted and row["description"] and len(texts[key]) < _DESCRIPTIONS:
-                texts[key][row["description"]] = None
-        return {key: f"{names[key].title}: {join_texts(list(texts[key]))}" for key in wanted}
+        requests = [replace(bare, passages=(shown[a], shown[b])) for a, b in pairs]
+        replies = [usable(reply, Verdict) for reply in model.complete(requests)]
+        same = [
+            pair
+            for pair, (verdict, _) in zip(pairs, replies, strict=True)
+            if verdict and verdict.is_same
+        ]
+        problems = [problem for verdict, problem in replies if verdict is None]
+        lost = f"{len(problems):,} of {len(pairs):,} pairs of names are not compared"
+        return same, [f"{lost} (first: {problems[0]})"] if problems else []
+
+    return judge
 
 
-def alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[Pair]:
-    """Return pairs of names that may be of one entity, the most alike first.
+def _alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[tuple[str, str]]:
+    """Return the keys of names that may be of one entity, the most alike first.
 
     A pair has a cosine of at least `least`, one of the two is among the nearest of the other, and
     not one of them alone is a person.
@@ -141,19 +92,28 @@ def alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[Pair
     ----------
     vectors : of the names, `(n_names, dim)`, of unit length.
     """
-    found, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)
-    return sorted(
-        set(_pairs(names, found.indices, found.similarities, least)),
-        key=lambda pair: (-pair.cosine, pair),
-    )
+    neighbours, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)
+    found = set()
+    for name, indices, cosines in zip(
+        names, neighbours.indices.tolist(), neighbours.similarities.tolist(), strict=True
+    ):
+        for index, cosine in zip(indices, cosines, strict=True):
+            if cosine >= least and not name.differs_in_kind(names[index]):
+                first, other = sorted((name.key, names[index].key))
+                found.add((-cosine, first, other))
+    return [(first, other) for _, first, other in sorted(found)]
 
 
-def _pairs(
-    names: Sequence[Name], indices: np.ndarray, cosines: np.ndarray, least: float
-) -> Iterator[Pair]:
-    for name, others, values in zip(names, indices.tolist(), cosines.tolist(), strict=True):
-        for index, cosine in zip(others, values, strict=True):
-            other = names[index]
-            is_odd = name.is_typed and other.is_typed and name.is_person != other.is_person
-            if cosine >= least and not is_odd:
-                yield Pair(min(name.key, other.key), max(name.key, other.key), cosine)
+def _descriptions(
+    mentions: pa.Table, names: Mapping[str, Name], wanted: Collection[str]
+) -> dict[str, str]:
+    """Return what the first descriptions of each wanted name say, by key."""
+    texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    columns = ("name_key", "type", "description", "document_id", "chunk_id")
+    order = [("document_id", "ascending"), ("chunk_id", "ascending")]
+    for row in mentions.select(columns).sort_by(order).to_pylist():
+        sense = sense_key(row["name_key"], row["type"])
+        key = sense if sense in names else row["name_key"]
+        if key in wanted and row["description"] and len(texts[key]) < _DESCRIPTIONS:
+            texts[key][row["description"]] = None
+    return {key: f"{names[key].title}: {join_texts(texts[key])}" for key in wanted}

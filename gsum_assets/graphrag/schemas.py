@@ -101,8 +101,6 @@ def extraction_schema(
 ) -> type[BaseModel]:
     """Return the schema of an extraction: `entities`, `relationships` and, if wanted, `claims`.
 
-    Short names of the fields would save nothing: each of these is one token, as "n" is (cl100k).
-
     Parameters
     ----------
     types : types that an entity may have; 'other' is added, and replaces any unknown type.
@@ -119,22 +117,15 @@ def extraction_schema(
         "Entity",
         __doc__="A thing that the text names.",
         name=(Name, Field(description="Name as the text writes it")),
-        type=(
-            kind,
-            Field(json_schema_extra={"enum": list(allowed)}),
-        ),
+        type=(kind, Field(json_schema_extra={"enum": list(allowed)})),
         description=(str, Field(description="What the text says about it")),
     )
+    relationship = GradedRelationship if in_full else Relationship
     fields: dict[str, Any] = {
         "entities": (list[entity], ...),
-        "relationships": (
-            list[GradedRelationship if in_full else Relationship],
-            Field(default_factory=list),
-        ),
+        "relationships": (list[relationship], Field(default_factory=list)),
     }
     if claims:
-        fields["claims"] = (
-            list[QuotedClaim if in_full else Claim],
-            Field(default_factory=list),
-        )
+        claim = QuotedClaim if in_full else Claim
+        fields["claims"] = (list[claim], Field(default_factory=list))
     return create_model("Extraction", __doc__="What a text names and tells.", **fields)

@@ -7,7 +7,7 @@ pipeline's own tokenizer.
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from gsum_resources.settings.table import SettingsTable
 
@@ -70,20 +70,6 @@ class MergingSettings(SettingsTable):
         description="cosine of two names from which the language model of extraction says whether "
         "they are of one entity, one request for each pair; unset: by rules alone (ours)",
     )
-    max_words: int = Field(
-        default=100, ge=10, description="length of a merged description, words (ours)"
-    )
-    joined_words: int = Field(
-        default=100,
-        ge=0,
-        description="descriptions of no more words together are joined, without a request to a "
-        "language model; 0: none (ours)",
-    )
-    prompt_tokens: int = Field(
-        default=4000,
-        ge=500,
-        description="longest prompt of a merge; longer texts are merged in batches",
-    )
 
     @field_validator("apart", mode="before")
     @classmethod
@@ -102,16 +88,6 @@ class CommunitySettings(SettingsTable):
         ge=2,
         description="most entities of a community that is not split (the package)",
     )
-    least_reported: int = Field(
-        default=3,
-        ge=1,
-        description="fewest entities of a community with a report of its own; those of fewer are "
-        "joined to others where a component is split (ours)",
-    )
-    resolution: float = Field(
-        default=1.0, gt=0, description="of modularity; higher: smaller communities"
-    )
-    seed: int = Field(default=0, description="seed of Leiden")
     method: Literal["leiden", "louvain"] = Field(
         default="louvain",
         description="'louvain': in the order of ids, so that an edit changes few communities and "
@@ -126,14 +102,11 @@ class ReportSettings(SettingsTable):
     prompt_tokens: int = Field(
         default=8000, ge=1000, description="longest prompt of a report (3.5; the package)"
     )
-    max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
-    upper_words: int = Field(
-        default=1500,
+    max_words: int = Field(
+        default=400,
         ge=50,
-        description="longest report of a language model on a divided community, words; it has a "
-        "quarter of what it is written from, and at least max_words (the package: 2000)",
+        description="length of a report, words (ours); one on a divided community may be longer",
     )
-    max_findings: int = Field(default=6, ge=1, description="most findings of a report (ours)")
 
 
 class AnswerSettings(SettingsTable):
@@ -142,41 +115,18 @@ class AnswerSettings(SettingsTable):
     prompt_tokens: int = Field(
         default=8000, ge=500, description="longest prompt, of map and of reduce (3.5: 8k)"
     )
-    max_words: int = Field(
-        default=150, ge=20, description="length of all points of one pack, words (ours)"
-    )
     final_words: int | None = Field(
         default=None,
         ge=10,
         description="length of a final answer, words; unset: [answer] max_words, so that methods "
         "are compared at one length",
     )
-    seed: int = Field(default=0, description="seed of the order of reports in packs")
 
 
 class LocalSettings(SettingsTable):
     """Table `[graphrag.local]`: what local answers read, as local search of the package."""
 
     n_entities: int = Field(default=10, ge=1, description="nearest entities (the package)")
-    share_chunks: float = Field(
-        default=0.5, ge=0, le=1, description="share of the prompt for chunks (the package)"
-    )
-    share_reports: float = Field(
-        default=0.15,
-        ge=0,
-        le=1,
-        description="share of the prompt for reports (the package); entities, relationships and "
-        "claims have the rest",
-    )
-
-    @model_validator(mode="after")
-    def _leave_a_rest(self) -> "LocalSettings":
-        if self.share_chunks + self.share_reports > 1:
-            raise ValueError(
-                f"share_chunks {self.share_chunks} and share_reports {self.share_reports} are "
-                "more than 1 together"
-            )
-        return self
 
 
 class GraphRagSettings(SettingsTable):

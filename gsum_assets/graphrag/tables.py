@@ -18,12 +18,19 @@ from gsum_assets.pipeline.columns import (
     vector,
 )
 
-_MENTIONED = ("graphrag.entity_mentions", "chunk_id, name_key")
+_OF_CHUNK = (
+    CHUNK_ID,
+    DOCUMENT_ID,
+    integer("position", "index among those of the chunk, from 0"),
+    integer("round", "0: extraction; from 1: gleaning"),
+)
 _MENTIONING = (
     texts("chunk_ids", "chunks that mention it"),
     texts("document_ids", "documents that mention it"),
 )
 _PROBLEMS = texts("problems", "what was left out of a malformed reply, and why", label=True)
+_OF_COMMUNITY = (label("community_id", "the community"), integer("level", "0: the coarsest"))
+_OF_PACK = (QUERY_ID, integer("pack", "number of the pack, from 0"))
 
 TABLES = (
     document_table(
@@ -43,10 +50,7 @@ TABLES = (
         "graphrag.entity_mentions",
         "mention of an entity in a chunk",
         "chunk_id, position",
-        CHUNK_ID,
-        DOCUMENT_ID,
-        integer("position", "index among the chunk's mentions, from 0"),
-        integer("round", "0: extraction; from 1: gleaning"),
+        *_OF_CHUNK,
         text("name", "as extracted"),
         text("name_key", "the name without case, marks and blanks around it"),
         text("type", "type in this chunk; empty: named only by a relationship"),
@@ -58,10 +62,7 @@ TABLES = (
         "graphrag.relationship_mentions",
         "mention of a relationship in a chunk",
         "chunk_id, position",
-        CHUNK_ID,
-        DOCUMENT_ID,
-        integer("position", "index among the chunk's relationships, from 0"),
-        integer("round", "0: extraction; from 1: gleaning"),
+        *_OF_CHUNK,
         text("source_key", "name_key of one entity"),
         text("target_key", "name_key of the other entity"),
         text("source_type", "type of the source in this chunk; empty: none"),
@@ -74,10 +75,7 @@ TABLES = (
         "graphrag.claims",
         "claim about an entity in a chunk",
         "chunk_id, position",
-        CHUNK_ID,
-        DOCUMENT_ID,
-        integer("position", "index among the chunk's claims, from 0"),
-        integer("round", "0: extraction; from 1: gleaning"),
+        *_OF_CHUNK,
         text("subject_key", "name_key of its subject"),
         text("object_key", "name_key of its object; null: none", nullable=True),
         text("subject_type", "type of its subject in this chunk; empty: none"),
@@ -157,8 +155,7 @@ TABLES = (
         "graphrag.community_reports",
         "community with a report",
         "community_id",
-        label("community_id", "the community"),
-        integer("level", "0: the coarsest"),
+        *_OF_COMMUNITY,
         text("title", "title of the report"),
         text("summary", "summary of the report; empty: it was lost, its parts stand for it"),
         number("rating", "importance, 0 to 10"),
@@ -177,8 +174,7 @@ TABLES = (
         "graphrag.findings",
         "finding of a community's report",
         "community_id, position",
-        label("community_id", "the community"),
-        integer("level", "0: the coarsest"),
+        *_OF_COMMUNITY,
         integer("position", "index in the report, from 0"),
         text("summary", "the finding in a sentence"),
         text("explanation", "the finding at length"),
@@ -198,21 +194,19 @@ TABLES = (
         "graphrag.partial_answers",
         "pair of a question and a pack of its passages",
         "query_id, pack",
-        QUERY_ID,
-        integer("pack", "number of the pack, from 0"),
+        *_OF_PACK,
         texts("node_ids", "reports or chunks in the pack, as in contexts"),
         integer("n_passages", "number of passages in the pack"),
         integer("prompt_tokens", "length of the prompt, word pieces"),
         integer("n_points", "number of points that it makes about the question"),
-        texts("problems", "errors of a malformed reply", label=True),
+        _PROBLEMS,
         *SPENT,
     ),
     result_table(
         "graphrag.key_points",
         "point that a pack makes about a question",
         "query_id, pack, position",
-        QUERY_ID,
-        integer("pack", "number of the pack, from 0"),
+        *_OF_PACK,
         integer("position", "index among the points of the pack, from 0"),
         label("point_id", "hash of question, pack and position"),
         text("text", "the point"),

@@ -8,8 +8,11 @@ becomes the prompt's example. The proposal is to be read, and changed, by a pers
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, Field
@@ -41,15 +44,8 @@ class Survey(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """Proposed settings and prompt.
-
-    Attributes
-    ----------
-    entity_types : for `[graphrag.extraction] entity_types`.
-    prompt : text of `prompts/graphrag/extract.md`.
-    """
+class Proposal(NamedTuple):
+    """Subject of the texts, proposed entity types, and text of `prompts/graphrag/extract.md`."""
 
     subject: str
     entity_types: Sequence[str]
@@ -65,12 +61,11 @@ def sample(chunks: pa.Table, n: int) -> list[str]:
     """
     rows = chunks.select(["document_id", "chunk_id", "text"]).to_pylist()
     rows.sort(key=lambda row: hashlib.blake2b(row["chunk_id"].encode()).digest())
-    n_before: dict[str, int] = {}
-    ranked = []
+    of_document: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        rank = n_before[row["document_id"]] = n_before.get(row["document_id"], 0) + 1
-        ranked.append((rank, row["text"]))
-    return [text for _, text in sorted(ranked, key=lambda pair: pair[0])[:n]]
+        of_document[row["document_id"]].append(row["text"])
+    in_turn = chain.from_iterable(zip_longest(*of_document.values()))
+    return [text for text in in_turn if text is not None][:n]
 
 
 def propose(texts: Sequence[str], model: LanguageModel, prompts: Prompts = PROMPTS) -> Proposal:
@@ -89,7 +84,8 @@ def propose(texts: Sequence[str], model: LanguageModel, prompts: Prompts = PROMP
     types = [kind for kind in types if kind and kind != OTHER]
     if not types:
         raise TuningError("the model proposed no type of entities; try another model in [llm]")
-    excerpt = _excerpt(texts)
+    heads = [" ".join(text.split()[:_EXAMPLE_WORDS]) for text in texts]
+    excerpt = max(heads, key=lambda head: len(_CAPITAL.findall(head)))  # most names
     instructions = prompts.text(
         "extract", types=", ".join(types), claims="", example=example(types, OTHER, False)
     )
@@ -104,12 +100,6 @@ def _reply(model: LanguageModel, request: Request) -> BaseModel:
     if not isinstance(reply, Completion) or reply.parsed is None:
         raise TuningError(f"nothing was proposed: {getattr(reply, 'message', reply)}")
     return reply.parsed
-
-
-def _excerpt(texts: Sequence[str]) -> str:
-    """Return the first words of the text with most words with a capital inside sentences."""
-    heads = [" ".join(text.split()[:_EXAMPLE_WORDS]) for text in texts]
-    return max(heads, key=lambda head: len(_CAPITAL.findall(head)))
 
 
 def _prompt(survey: Survey, excerpt: str, found: dict) -> str:

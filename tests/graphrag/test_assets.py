@@ -36,7 +36,7 @@ from tests.pipeline.homes import (
 )
 from tests.servers.replies import wanted_schema
 from tests.servers.scripted import scripted_server
-from tests.tales import PEOPLE, PLACES, tale
+from tests.tales import PEOPLE, PLACES
 
 pytestmark = pytest.mark.slow
 
@@ -61,19 +61,6 @@ def test_every_table_is_filled(indexed: House) -> None:
     assert [name for name in INDEX if not indexed.table(name).num_rows] == []
 
 
-def test_single_document_question_reads_reports_on_that_document(indexed: House) -> None:
-    rows = indexed.table("contexts").to_pylist()
-    mine = [row for row in rows if row["query_id"] == "first"]
-    of_document = {
-        finding["explanation"]
-        for finding in indexed.table("graphrag.findings").to_pylist()
-        if DOCUMENTS[0] in finding["document_ids"]
-    }
-    texts = [row["text"] for row in mine if row["node_kind"] == "report"]
-    assert texts
-    assert all(any(said in text for said in of_document) for text in texts)
-
-
 def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     partial = Counter(
         (row["method"], row["query_id"])
@@ -85,66 +72,6 @@ def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     for row in indexed.table("summaries").to_pylist():
         asked = row["method"], row["query_id"]
         assert row["calls"] == partial[asked] + (asked in helped)
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_update_requests_extractions_of_new_windows_and_changed_descriptions(
-    changeable: House,
-) -> None:
-    house = changeable
-    read = {row["chunk_id"] for row in house.table("graphrag.extractions").to_pylist()}
-    merged = descriptions(house)
-    house.write_document(NEW, tale(7))
-    house.write_document(DOCUMENTS[2], tale(2) + " Wren Tarry wept at Hethering.")
-    counts = requests_by_asset(house)
-    assert house.run(METHODS).is_complete
-    counts = requests_by_asset(house) - counts
-    new = [r for r in house.table("graphrag.extractions").to_pylist() if r["chunk_id"] not in read]
-    assert counts["graphrag/extractions"] == sum(row["calls"] for row in new)
-    now = descriptions(house)
-    changed = {name for name, said in now.items() if len(said) > 1 and merged.get(name) != said}
-    assert 0 < counts["graphrag/entities"] <= len(changed) < len(now)
-
-
-def descriptions(house: House) -> dict[str, list[str]]:
-    """Return the distinct descriptions of each name."""
-    said: dict[str, dict[str, None]] = {}
-    rows = house.table("graphrag.entity_mentions").sort_by("document_id").to_pylist()
-    for row in rows:
-        said.setdefault(row["name_key"], {})[row["description"]] = None
-    return {name: list(texts) for name, texts in said.items()}
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_distant_change_leaves_communities_and_reports(changeable: House) -> None:
-    house = changeable
-    reports = by_community(house)
-    house.write_document(NEW, "Zebulon Vane met Yusuf Xanthos in Ulverby. " * 2)
-    counts = requests_by_asset(house)
-    assert house.run(METHODS).is_complete
-    counts = requests_by_asset(house) - counts
-    after = by_community(house)
-    assert reports.items() <= after.items()
-    added = [row for name, row in after.items() if name not in reports]
-    assert counts["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
-    assert counts["graphrag/entities"] == 0
-
-
-def by_community(house: House) -> dict[str, dict]:
-    left_out = ("latency_s", "cost_usd")
-    return {
-        row["community_id"]: {name: row[name] for name in row if name not in left_out}
-        for row in house.table("graphrag.community_reports").to_pylist()
-    }
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
-    file = changeable.folder / "corpus.toml"
-    file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
-    written = set(changeable.run().written)
-    assert {"graphrag/communities", "graphrag/community_reports"} <= written
-    assert not written & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
 
 def test_given_graph_is_not_extracted_again(changeable: House) -> None:

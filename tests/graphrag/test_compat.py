@@ -6,16 +6,15 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from gsum_assets.cli.main import main
-from gsum_assets.graphrag.compat import VIEWS
+from gsum_assets.graphrag.views import VIEWS
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_resources.store.catalogue import define_views
-from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.conftest import House
 from tests.graphrag.harbour import ANN, BOAT, CORPUS, LAMP, LIN, write_graph
 
@@ -92,14 +91,6 @@ def test_columns_order_and_types_equal_the_package(store: ParquetStore, is_fille
     assert {view.name for view in VIEWS} == {f"graphrag_compat.{name}" for name in COLUMNS}
 
 
-def test_each_view_documents_its_rows(connection: duckdb.DuckDBPyConnection) -> None:
-    found = connection.sql(
-        "select view_name, comment from duckdb_views() where schema_name = 'graphrag_compat'"
-    ).fetchall()
-    assert len(found) == len(COLUMNS)
-    assert all(comment.startswith("One row per ") for _, comment in found)
-
-
 @pytest.mark.parametrize("name", list(COLUMNS))
 def test_corpora_are_separate_and_row_order_does_not_matter(
     connection: duckdb.DuckDBPyConnection, store: ParquetStore, name: str
@@ -121,36 +112,6 @@ def test_entities_of_the_most_connected_communities(connection: duckdb.DuckDBPyC
     nodes = entities.merge(join, left_on="id", right_on="entity_ids", how="left")
     found = nodes[nodes["level"] <= 1].groupby("id").agg({"community": set})["community"]
     assert found.to_dict() == {BOAT: {0, 2}, LIN: {0, 2}, LAMP: {0, 3}, ANN: {1}}
-
-
-def test_hierarchy_has_parents_and_children(connection: duckdb.DuckDBPyConnection) -> None:
-    communities = frame(connection, "communities").set_index("community")
-    assert communities["parent"].to_dict() == {0: -1, 1: -1, 2: 0, 3: 0}
-    children = communities["children"].map(list).to_dict()
-    assert children == {0: [2, 3], 1: [], 2: [], 3: []}
-    assert communities["title"].tolist() == [f"Community {n}" for n in range(4)]
-    assert communities["size"].tolist() == communities["entity_ids"].map(len).tolist()
-    assert communities["period"].isna().all()
-
-
-def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> None:
-    reports = frame(connection, "community_reports")
-    best = reports[reports["level"] == 0].sort_values("rank", ascending=False)
-    assert best["title"].tolist() == ["Report 0", "Report 1"]
-    first = best.iloc[0]
-    expected = [{"explanation": "x0", "summary": "s0"}, {"explanation": "x1", "summary": "s1"}]
-    assert list(first["findings"]) == expected
-    assert json.loads(first["full_content_json"]) == {
-        "title": "Report 0",
-        "summary": "In short.",
-        "findings": expected,
-        "rating": 8.0,
-    } | {"rating_explanation": "It matters so much."}
-    assert list(best.iloc[1]["findings"]) == []
-    child = reports[reports["community"] == 2].iloc[0]
-    assert (child["parent"], child["size"], list(child["children"])) == (0, 2, [])
-    communities = frame(connection, "communities")
-    assert reports.merge(communities, on="community").shape[0] == 3
 
 
 def test_relationships_join_entities_by_title(connection: duckdb.DuckDBPyConnection) -> None:
@@ -195,18 +156,6 @@ def test_claims_are_found_by_the_title_of_their_subject(
     assert claims.merge(entities, left_on="subject_id", right_on="title").shape[0] == 1
 
 
-def test_files_of_an_older_version_do_not_block_others(store: ParquetStore) -> None:
-    write_graph(store)
-    path = store.path(TABLES["graphrag.entities"], Partition(CORPUS))
-    rows = pq.read_table(path, partitioning=None)
-    pq.write_table(rows.drop_columns(["degree"]), path)
-    with duckdb.connect() as connection:
-        define_views(connection, store, TABLES.values(), VIEWS)
-        assert len(frame(connection, "communities")) == 4
-        with pytest.raises(duckdb.CatalogException):
-            frame(connection, "entities")
-
-
 @pytest.mark.slow
 def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     write_graph(house.store)
@@ -222,3 +171,33 @@ def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     assert result.output.split() == ["title", "Boat"]
     listed = CliRunner().invoke(main, ["sql", "show all tables", "--csv"]).output
     assert all(f"graphrag_compat,{name}," in listed for name in COLUMNS)
+
+
+def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> None:
+    reports = frame(connection, "community_reports")
+    best = reports[reports["level"] == 0].sort_values("rank", ascending=False)
+    assert best["title"].tolist() == ["Report 0", "Report 1"]
+    first = best.iloc[0]
+    expected = [{"explanation": "x0", "summary": "s0"}, {"explanation": "x1", "summary": "s1"}]
+    assert list(first["findings"]) == expected
+    assert json.loads(first["full_content_json"]) == {
+        "title": "Report 0",
+        "summary": "In short.",
+        "findings": expected,
+        "rating": 8.0,
+    } | {"rating_explanation": "It matters so much."}
+    assert list(best.iloc[1]["findings"]) == []
+    child = reports[reports["community"] == 2].iloc[0]
+    assert (child["parent"], child["size"], list(child["children"])) == (0, 2, [])
+    communities = frame(connection, "communities")
+    assert reports.merge(communities, on="community").shape[0] == 3
+
+
+def test_hierarchy_has_parents_and_children(connection: duckdb.DuckDBPyConnection) -> None:
+    communities = frame(connection, "communities").set_index("community")
+    assert communities["parent"].to_dict() == {0: -1, 1: -1, 2: 0, 3: 0}
+    children = communities["children"].map(list).to_dict()
+    assert children == {0: [2, 3], 1: [], 2: [], 3: []}
+    assert communities["title"].tolist() == [f"Community {n}" for n in range(4)]
+    assert communities["size"].tolist() == communities["entity_ids"].map(len).tolist()
+    assert communities["period"].isna().all()

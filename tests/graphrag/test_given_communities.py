@@ -15,12 +15,7 @@ from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.graphrag.family import FAMILY
-from gsum_assets.graphrag.given_communities import (
-    CommunityRow,
-    GivenCommunities,
-    hierarchy,
-    read_communities,
-)
+from gsum_assets.graphrag.given_communities import CommunityRow, hierarchy, read_communities
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusError, load_settings
 from gsum_assets.pipeline.embed import vector_column
@@ -34,23 +29,6 @@ from tests.models import HashEmbedder
 
 PACKAGE_INDEX = Path(__file__).parent / "package_index"
 """Written by graphrag 3.3.0 from two short texts; its model was a script."""
-
-
-def given(*rows: tuple[int, int, str]) -> GivenCommunities:
-    """Communities of a number, a parent and the letters of their entities."""
-    return GivenCommunities(
-        [CommunityRow(community=n, parent=p, entities=list(names)) for n, p, names in rows], []
-    )
-
-
-def entities_named(names: str) -> pa.Table:
-    return pa.table({"entity_id": [f"e{n}" for n in names], "name_key": list(names.lower())})
-
-
-def shown(communities: GivenCommunities, names: str) -> list[tuple[int, str, int]]:
-    """Level, letters and parent of each community."""
-    found = [community for community, _ in hierarchy(communities, entities_named(names))]
-    return [(c.level, "".join(i[1:] for i in c.members), c.parent) for c in found]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +55,10 @@ def shown(communities: GivenCommunities, names: str) -> list[tuple[int, str, int
 def test_levels_are_those_of_the_file(
     rows: Sequence[tuple[int, int, str]], names: str, expected: Sequence[tuple[int, str, int]]
 ) -> None:
-    assert shown(given(*rows), names) == expected
+    given = [CommunityRow(community=n, parent=p, entities=list(own)) for n, p, own in rows]
+    entities = pa.table({"entity_id": [f"e{n}" for n in names], "name_key": list(names.lower())})
+    found = [community for community, _ in hierarchy(given, entities)]
+    assert [(c.level, "".join(i[1:] for i in c.members), c.parent) for c in found] == expected
 
 
 def test_invalid_rows_are_left_out_and_reported(tmp_path: Path) -> None:
@@ -89,8 +70,8 @@ def test_invalid_rows_are_left_out_and_reported(tmp_path: Path) -> None:
     pq.write_table(pa.table({**rows, "report": reports}), tmp_path / "graph/communities.parquet")
     found = read_communities(tmp_path)
     assert found
-    assert [row.community for row in found.rows] == [0, 2]
-    (line,) = found.failures
+    rows_of_file, (line,) = found
+    assert [row.community for row in rows_of_file] == [0, 2]
     assert "graph/communities.parquet: 2 of 4 rows left out (row 2: 'report'" in line
 
 
@@ -204,13 +185,3 @@ def test_index_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"communities\.parquet"):
         import_benchmark("graphrag", output, tmp_path / "corpora")
     assert not (tmp_path / "corpora" / "graphrag").exists()
-
-
-def test_import_replaces_an_earlier_one(tmp_path: Path) -> None:
-    for _ in range(2):
-        report = import_benchmark("graphrag", PACKAGE_INDEX / "output", tmp_path)
-        assert report.n_documents == 2
-    files = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.parquet"))
-    assert files == [
-        f"graphrag/graph/{name}.parquet" for name in ("communities", "entities", "relationships")
-    ]

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.passages import KEY_POINT, context_rows
-from gsum_assets.graphrag.contexts import all_reports
-from gsum_assets.graphrag.index_tables import Index
+from gsum_assets.evaluation.passages import KEY_POINT
+from gsum_assets.graphrag.contexts import AnswerPrompt
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
-from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Request
 from tests.gae.toy_contexts import queries
@@ -24,7 +21,7 @@ from tests.graphrag.toys import prompt_length
 
 MAX_WORDS = 120
 LENGTH = 690  # word pieces, of which passages have half
-SMALL = AnswerSettings(prompt_tokens=LENGTH)
+SMALL = AnswerPrompt(LENGTH, MAX_WORDS)
 ONE = queries({"q": "Who lit the lamp?"})
 WORDS = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal", "clerk"]
 
@@ -56,14 +53,13 @@ def helping(score: int, *points: str, cited: Sequence[int] = (1,)) -> str:
 def run(
     contexts: pa.Table,
     say: Callable[[Request], str | None],
-    settings: AnswerSettings = SMALL,
+    prompt: AnswerPrompt = SMALL,
     questions: pa.Table = ONE,
 ) -> Run:
     maps, finals = Scripted(say), Scripted(lambda request: "It was Lin, they say.")
-    length = settings, MAX_WORDS, n_word_pieces
-    mapped = partial_answers(contexts, questions, maps, *length)
+    mapped = partial_answers(contexts, questions, maps, prompt)
     points = mapped.beside["key_points"]
-    reduced = reduced_contexts(contexts, mapped.rows, points, questions, *length)
+    reduced = reduced_contexts(contexts, mapped.rows, points, questions, prompt)
     also = queries({"always": "?"})  # so that a run of unanswered questions is no error
     shown = pa.concat_tables(
         [reduced.select(TABLES["contexts"].schema.names), passages(1, "always")]
@@ -100,65 +96,32 @@ def in_order(*scores: int, answer: str = "Answer") -> Callable[[Request], str]:
     return say
 
 
-def n_packs(contexts: pa.Table, settings: AnswerSettings = SMALL) -> int:
-    return run(contexts, lambda request: helping(1), settings).partial.num_rows
-
-
-def _index_of_2000() -> Index:
-    """Reports on as many communities of level 0, each with a finding in one of ten documents."""
-    ids = [f"k{i:04}" for i in range(2000)]
-    rng = random.Random(0)
-    texts = [sentence(i, rng.randint(20, 60)) for i in range(2000)]
-    tables: dict[str, Rows] = {
-        "communities": [{"community_id": k, "number": i} for i, k in enumerate(ids)],
-        "community_reports": [
-            {"community_id": k, "title": f"Title {k}", "text": text, "rating": 5.0}
-            for k, text in zip(ids, texts, strict=True)
-        ],
-        "findings": [
-            {"community_id": k, "summary": f"Found in d{i % 10}. {text}"}
-            | {"document_ids": [f"d{i % 10}"]}
-            for i, (k, text) in enumerate(zip(ids, texts, strict=True))
-        ],
-    }
-    names = ("entities", "relationships", *tables, "embeddings")
-    return Index(*(table_of_rows(TABLES[f"graphrag.{n}"], tables.get(n, [])) for n in names))
-
-
-INDEX = _index_of_2000()
+def n_packs(contexts: pa.Table) -> int:
+    return run(contexts, lambda request: helping(1)).partial.num_rows
 
 
 @pytest.mark.parametrize("prompt_tokens", [LENGTH, 8000])
 def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> None:
     questions = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
-    settings = AnswerSettings(prompt_tokens=prompt_tokens)
-    contexts = context_rows(questions, all_reports(INDEX, 0, settings.seed, lambda _: []))
+    contexts = pa.concat_tables([passages(2000, words=40), passages(200, "r", words=40)])
 
     def say(request: Request) -> str:
         value = sum(map(len, request.passages)) % 101
         return helping(value, " ".join(["word"] * (20 + value)))
 
-    done = run(contexts, say, settings, questions)
+    done = run(contexts, say, AnswerPrompt(prompt_tokens, MAX_WORDS), questions)
     assert len(done.maps.calls) == 1  # so they are requested concurrently
-    assert len(done.maps.requests) == done.partial.num_rows
     lengths = [prompt_length(request) for request in done.maps.requests]
     assert max(lengths) <= prompt_tokens
-    assert all(
-        length <= n_tokens
-        for length, n_tokens in zip(lengths, done.partial["prompt_tokens"].to_pylist(), strict=True)
-    )
-    assert [request.question for request in done.finals.requests] == [
-        "Who lit the lamp?",
-        "And in d3?",
-    ]
+    stated = done.partial["prompt_tokens"].to_pylist()
+    assert all(length <= n_tokens for length, n_tokens in zip(lengths, stated, strict=True))
+    asked = [request.question for request in done.finals.requests]
+    assert asked == ["Who lit the lamp?", "And in d3?"]
     assert all(r.passages and prompt_length(r) <= prompt_tokens for r in done.finals.requests)
     n_read = {"q": 0, "r": 0}
     for row in done.partial.to_pylist():
         n_read[row["query_id"]] += row["n_passages"]
     assert n_read == {"q": 2000, "r": 200}
-    of_d3 = [request for request in done.maps.requests if request.document_id == "d3"]
-    assert of_d3
-    assert all("Found in d3." in text for request in of_d3 for text in request.passages)
 
 
 def test_points_are_ordered_by_score_without_zeros() -> None:
@@ -172,19 +135,6 @@ def test_points_are_ordered_by_score_without_zeros() -> None:
     assert final.passages == tuple(f"Answer worth {value}." for value in (100, 55, 30, 30, 7))
     assert "notes" in final.instructions
     assert set(done.reduced["node_kind"].to_pylist()) == {KEY_POINT}
-
-
-def test_points_of_one_pack_are_read_by_their_own_scores() -> None:
-    replies = iter([{"Low.": 10, "High.": 90}, {"Middle.": 50}])
-
-    def say(_: Request) -> str:
-        points = next(replies, {})
-        rows = [{"description": text, "score": score} for text, score in points.items()]
-        return json.dumps({"points": rows})
-
-    done = run(passages(60), say)
-    assert done.finals.requests[0].passages == ("High.", "Middle.", "Low.")
-    assert done.partial["n_points"].to_pylist() == [2, 1] + [0] * 6
 
 
 def test_point_names_the_passages_that_it_cites() -> None:
@@ -215,12 +165,6 @@ def test_surplus_of_the_final_prompt_is_cut_or_dropped() -> None:
     assert done.reduced["text"].to_pylist()[3:] == [""] * 5
 
 
-def test_answer_longer_than_the_prompt_is_cut() -> None:
-    done = run(passages(60), lambda request: helping(50, "Lin lit it. " * 900))
-    assert [fate for _, fate in done.fates] == ["cut"] + ["over budget"] * 7
-    assert prompt_length(done.finals.requests[0]) <= LENGTH
-
-
 def test_failing_pack_costs_only_itself() -> None:
     def say(request: Request) -> str | None:
         return None if sentence(30) in request.passages else helping(50)
@@ -231,10 +175,13 @@ def test_failing_pack_costs_only_itself() -> None:
     assert problem == f"question 'q', pack {pack}: no partial answer: the server is tired"
     assert done.partial["pack"].to_pylist() == [i for i in range(8) if i != pack]
     assert len(done.finals.requests[0].passages) == 7
+    none = run(passages(60), lambda request: None)
+    assert (none.partial.num_rows, none.reduced.num_rows, len(none.failures)) == (0, 0, 8)
+    assert none.unanswered == ["question 'q' has no context"]
 
 
 def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
-    whole, cut = helping(50), helping(50, "It was Lin and nobody else.")
+    whole, cut = helping(50, "It was Lin.", "It was"), helping(50, "It was Lin and nobody else.")
 
     def say(request: Request) -> str:
         return cut[:30] if sentence(30) in request.passages else f"{whole[:-1]}, "
@@ -246,12 +193,6 @@ def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
     assert set(done.points["text"].to_pylist()) == {"It was Lin."}
     kept = [["it was cut off (what can be read is kept)"]]
     assert done.partial["problems"].to_pylist() == kept * 7
-
-
-def test_no_successful_pack_gives_no_answer() -> None:
-    done = run(passages(60), lambda request: None)
-    assert (done.partial.num_rows, done.reduced.num_rows, len(done.failures)) == (0, 0, 8)
-    assert done.unanswered == ["question 'q' has no context"]
 
 
 def test_fitting_reports_are_not_mapped() -> None:
@@ -293,12 +234,6 @@ def test_question_without_room_is_reported_and_costs_only_itself() -> None:
     assert [request.question for request in done.finals.requests] == ["Who lit the lamp?"]
 
 
-def test_choice_questions_are_mapped_with_their_options() -> None:
-    questions = queries({"q": "Who?"}, form="choice", options=["Lin", "Ann"])
-    done = run(passages(60), lambda request: helping(50), questions=questions)
-    assert all("Ann" in request.question for request in done.maps.requests)
-
-
 def test_one_more_report_leaves_most_maps_unchanged() -> None:
     contexts = passages(800)
     new = table_of_rows(
@@ -314,13 +249,6 @@ def test_one_more_report_leaves_most_maps_unchanged() -> None:
     )
     assert len(before) > 50
     assert 1 <= len(after - before) < len(before) / 5
-
-
-def test_no_questions_or_reports_give_no_requests() -> None:
-    done = run(TABLES["contexts"].empty(), lambda request: helping(50))
-    assert done.maps.requests == []
-    assert done.partial == TABLES["graphrag.partial_answers"].empty()
-    assert done.reduced == TABLES["graphrag.reduced_contexts"].empty()
 
 
 def test_answer_depends_on_the_packs_of_its_partial_answers() -> None:

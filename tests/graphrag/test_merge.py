@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag import descriptions
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
@@ -19,9 +20,21 @@ from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import prompt_length
 
-SETTINGS = MergingSettings(joined_words=0)
-SMALL = MergingSettings(prompt_tokens=500, max_words=30, joined_words=0)
 NAMES = {"lin": ["dr lin"], "boat": [], "lamp": []}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptions, "JOINED_WORDS", 0)
+
+
+@pytest.fixture
+def small_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptions, "PROMPT_TOKENS", 500)
+    monkeypatch.setattr(descriptions, "MAX_WORDS", 30)
+
+
+small = pytest.mark.usefixtures("small_prompts")
 
 
 def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dict:
@@ -53,17 +66,13 @@ def entities(
     mentions: Rows,
     related: Sequence[dict] = (),
     say: Callable[[Request], str | None] = lambda request: "Merged.",
-    settings: MergingSettings = SETTINGS,
-    names: dict[str, list[str]] = NAMES,
 ) -> tuple[Result, Scripted]:
     model = Scripted(say)
     merged = merge_entities(
         table_of_rows(TABLES["graphrag.entity_mentions"], mentions),
         table_of_rows(TABLES["graphrag.relationship_mentions"], list(related)),
-        aliases(names),
+        aliases(NAMES),
         model,
-        settings,
-        n_word_pieces,
     )
     return merged, model
 
@@ -76,8 +85,6 @@ def relationships(mentions: Rows, related: Rows) -> tuple[dict[tuple[str, str], 
         aliases(NAMES),
         entities(mentions, related)[0].rows,
         model,
-        SETTINGS,
-        n_word_pieces,
     )
     assert not merged.failures
     return {(row["source_id"], row["target_id"]): row for row in merged.rows.to_pylist()}, model
@@ -95,17 +102,6 @@ def test_most_frequent_type_wins_and_others_are_kept() -> None:
     merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
     assert by_id(merged)["e-boat"]["type"] == "thing"
     assert by_id(merged)["e-boat"]["type_variants"] == ["thing: 2", "event: 1", "place: 1"]
-
-
-def test_type_ties_use_the_smaller_word() -> None:
-    kinds = ["thing", "place", "place", "thing"]
-    merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
-    assert by_id(merged)["e-boat"]["type"] == "place"
-
-
-def test_untyped_entity_has_no_type() -> None:
-    row = by_id(entities([mention("Boat", "d0.0")])[0])["e-boat"]
-    assert (row["type"], row["type_variants"], row["description"]) == ("", [], "")
 
 
 def test_aliases_count_as_mentions_of_one_entity() -> None:
@@ -156,19 +152,6 @@ def test_relationship_weight_is_its_number_of_mentions() -> None:
     assert ": Lin and Boat" in model.requests[0].ending
 
 
-def test_direction_ties_use_the_smaller_id() -> None:
-    related = [row_of("lin", "boat", "d0.0"), row_of("boat", "lin", "d0.1")]
-    assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin")]
-
-
-def test_relationship_id_does_not_depend_on_direction() -> None:
-    one, _ = relationships(ALL, [row_of("lin", "boat", "d0.0")])
-    other, _ = relationships(ALL, [row_of("boat", "lin", "d0.0")])
-    assert [r["relationship_id"] for r in one.values()] == [
-        r["relationship_id"] for r in other.values()
-    ]
-
-
 def test_document_order_does_not_matter() -> None:
     documents = [
         (
@@ -208,29 +191,16 @@ def test_single_repeated_description_needs_no_request() -> None:
     assert (row["model"], row["calls"], row["tokens_in"]) == ("", 0, 0)
 
 
-def test_all_merges_are_requested_together() -> None:
-    mentions = [mention(n, f"d0.{i}", "", f"{n} {i}.") for n in ("Lin", "Boat") for i in range(3)]
-    merged, model = entities([*mentions, mention("Lamp", "d0.0", "", "Bright.")])
-    assert [len(call) for call in model.calls] == [2]
-    described = {i: row["description"] for i, row in by_id(merged).items()}
-    assert described == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
-
-
-def test_descriptions_of_few_words_are_joined_without_a_request() -> None:
+def test_descriptions_of_few_words_are_joined_without_a_request(monkeypatch) -> None:
+    monkeypatch.setattr(descriptions, "JOINED_WORDS", 100)
     lin = [mention("Lin", f"d0.{i}", "", f"{'word ' * 24}{i}.") for i in range(4)]
     boat = [mention("Boat", f"d0.{i}", "", f"{'word ' * 25}{i}.") for i in range(4)]
-    merged, model = entities([*lin, *boat], settings=MergingSettings())
+    merged, model = entities([*lin, *boat])
     assert len(model.requests) == 1
     rows = by_id(merged)
     assert rows["e-boat"]["description"] == "Merged."  # of 104 words
     assert rows["e-lin"]["description"] == " ".join(row["description"] for row in lin)
     assert (rows["e-lin"]["n_descriptions"], rows["e-lin"]["calls"]) == (4, 0)
-
-
-def test_no_rows_give_no_rows() -> None:
-    assert entities([])[0].rows == TABLES["graphrag.entities"].empty()
-    rows, model = relationships([], [])
-    assert (rows, model.requests) == ({}, [])
 
 
 def _described(n: int, words: int = 30) -> list[str]:
@@ -239,11 +209,12 @@ def _described(n: int, words: int = 30) -> list[str]:
     return [f"Fact {i}: {' '.join(rng.choices(vocabulary, k=words))}." for i in range(n)]
 
 
+@small
 def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     texts = _described(200)
     thing = Described("Lin", texts)
     model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as requested
-    assert merge_descriptions({"e": thing}, model, SMALL, n_word_pieces) == []
+    assert merge_descriptions({"e": thing}, model) == []
     assert thing.text == " ".join(["word"] * 60)
     assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
@@ -252,52 +223,41 @@ def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     assert thing.usage["calls"] == len(model.requests) > 20
 
 
-def test_leftover_description_waits_for_the_next_round() -> None:
-    texts = _described(3, 150)
-    model = Scripted(lambda request: "Short.")
-    merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
-    assert [r.passages for r in model.requests] == [tuple(texts[:2]), ("Short.", texts[2])]
-
-
+@small
 def test_one_more_description_leaves_most_batches_unchanged() -> None:
     texts = _described(200)
     batches = []
     for more in ([], ["Something new is said here."]):
         model = Scripted(lambda request: "Short.")
         thing = Described("Lin", [*texts[:100], *more, *texts[100:]])
-        merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
+        merge_descriptions({"e": thing}, model)
         batches.append(set(model.calls[0]))
     assert len(batches[1] - batches[0]) < len(batches[0]) / 3
 
 
+@small
 @pytest.mark.parametrize("texts", [_described(2, 3000), [*_described(9), *_described(1, 3000)]])
 def test_overlong_descriptions_are_cut(texts: list[str]) -> None:
     model = Scripted(lambda request: "Short.")
-    merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
+    merge_descriptions({"e": Described("Lin", texts)}, model)
     assert model.requests
     assert max(map(prompt_length, model.requests)) <= 500
 
 
-def test_model_that_lengthens_descriptions_terminates_within_the_prompt() -> None:
-    model = Scripted(lambda request: " ".join(request.passages) + " And more.")
-    thing = Described("Lin", _described(40))
-    merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
-    assert thing.texts[1:] == []
-    assert max(map(prompt_length, model.requests)) <= 500
-
-
+@small
 @pytest.mark.parametrize("name", ["林" * 200, "각하 " * 66, "x" * 200, "Zwölf Boxkämpfer " * 12])
 def test_long_names_leave_room_for_descriptions(name: str) -> None:
     texts = _described(20)
     thing = Described(f"{name} and {name}", texts)
     model = Scripted(lambda request: "Short.")
-    merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
+    merge_descriptions({"e": thing}, model)
     assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
 
 
 @pytest.mark.parametrize("reply", [None, "  \n "])
-def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
+def test_failed_merge_joins_and_cuts_descriptions(monkeypatch, reply: str | None) -> None:
+    monkeypatch.setattr(descriptions, "MAX_WORDS", 30)
     lin = [mention("Lin", f"d0.{i}", "", f"Lin is {i}.") for i in range(2)]
     boat = [mention("Boat", f"d0.{i}", "", text) for i, text in enumerate(_described(5))]
     lamp = [mention("Lamp", f"d0.{i}", "", f"Lamp is {i}.") for i in range(2)]
@@ -305,9 +265,7 @@ def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     def say(request: Request) -> str | None:
         return "Merged." if "Lamp" in request.ending else reply
 
-    merged, _ = entities(
-        [*lin, *boat, *lamp], say=say, settings=MergingSettings(max_words=30, joined_words=0)
-    )
+    merged, _ = entities([*lin, *boat, *lamp], say=say)
     rows = by_id(merged)
     assert rows["e-lin"]["description"] == "Lin is 0. Lin is 1."
     assert 30 < n_word_pieces([rows["e-boat"]["description"]])[0] <= 60
@@ -316,22 +274,6 @@ def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     assert merged.failures == [
         f"descriptions of '{entity}' are not merged: {cause}" for entity in ("e-boat", "e-lin")
     ]
-
-
-def test_only_changed_descriptions_are_requested_again() -> None:
-    def requests_for(last: str) -> set[Request]:
-        mentions = [
-            mention(n, f"d{i}.0", "", f"{n} is {i}.")
-            for n in ("Lin", "Boat", "Lamp")
-            for i in range(3)
-        ]
-        _, model = entities([*mentions, mention("Boat", "d3.0", "", last)])
-        return set(model.requests)
-
-    before, after = requests_for("Boat is 1."), requests_for("Boat sank.")
-    assert len(before) == len(after) == 3
-    (new,) = after - before
-    assert new.passages == ("Boat is 0.", "Boat is 1.", "Boat is 2.", "Boat sank.")
 
 
 def test_homonyms_have_their_own_mentions_and_relationships() -> None:
@@ -348,17 +290,14 @@ def test_homonyms_have_their_own_mentions_and_relationships() -> None:
     given = table_of_rows(
         TABLES["graphrag.entity_mentions"], [row | {"model": "m"} for row in mentions]
     )
-    names = resolve(given, TABLES["chunks"].empty(), SETTINGS)
-    pairs, rules = (
-        table_of_rows(TABLES["graphrag.relationship_mentions"], related),
-        (n_word_pieces,),
-    )
+    names = resolve(given, TABLES["chunks"].empty(), MergingSettings()).rows
+    pairs = table_of_rows(TABLES["graphrag.relationship_mentions"], related)
     model = Scripted(lambda request: "Merged.")
-    found = merge_entities(given, pairs, names, model, SETTINGS, *rules).rows
+    found = merge_entities(given, pairs, names, model).rows
     by_name = {row["name"]: row for row in found.to_pylist()}
     assert by_name["Washington"]["type_variants"] == ["person: 1"]
     assert by_name["Washington (place)"]["description"] == "It is a city."
-    joined = merge_relationships(pairs, names, found, model, SETTINGS, *rules).rows
+    joined = merge_relationships(pairs, names, found, model).rows
     name_of = {row["entity_id"]: name for name, row in by_name.items()}
     assert {
         frozenset(name_of[row[f"{end}_id"]] for end in ("source", "target"))

@@ -18,12 +18,6 @@ def test_packs_keep_order_and_room_and_lose_nothing(sizes: list[int], room: int)
         assert sum(sizes[index] for index in pack) <= room or len(pack) == 1
 
 
-@given(st.lists(st.integers(1, 25), min_size=2))
-def test_packs_end_early_only_if_nearly_full(sizes: list[int]) -> None:
-    found = packs([str(i) for i in range(len(sizes))], sizes, 100)
-    assert all(sum(sizes[index] for index in pack) >= 75 for pack in found[:-1])
-
-
 def test_texts_of_exactly_the_room_form_one_pack() -> None:
     keys = next(k for i in range(99) if len(packs(k := [f"{i}a", f"{i}b"], [80, 20], 100)) == 1)
     assert packs(keys, [80, 21], 100) == [[0], [1]]

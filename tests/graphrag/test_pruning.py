@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.names import name_key
-from gsum_assets.graphrag.name_groups import mentioned_names
-from gsum_assets.graphrag.pruning import pruned
+from gsum_assets.graphrag.entity_names import mentioned_names, pruned
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 FILLER = "He went along and said nothing of it to them then. " * 10

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from gsum_assets.graphrag.index_tables import Seen
+from gsum_assets.evaluation.passages import Passage
+from gsum_assets.graphrag.index_tables import nearest
 from gsum_assets.graphrag.methods import METHODS
-from gsum_assets.graphrag.rank import entities_within, nearest, rank
+from gsum_assets.graphrag.rank import rank
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
-from tests.graphrag.harbour import ANN, BOAT, LAMP, LIN
-from tests.graphrag.harbour_index import EMPTY, INDEX, collection
+from tests.graphrag.harbour import EMPTY, INDEX, collection
 from tests.retrieval.toys import toy_questions
 
 
@@ -30,19 +30,21 @@ def scored(
 
 
 def test_reports_of_a_level_include_higher_leaves() -> None:
-    assert [seen.community_id for seen in INDEX.reports(0, None)] == ["k0", "k1"]
-    assert [seen.community_id for seen in INDEX.reports(1, None)] == ["k1", "k2"]  # k3 has none
-    assert INDEX.reports(99, None)[0] == Seen("k1", 2.5, "# Report 1")
+    assert [seen.node_id for seen in INDEX.reports(0, None)] == ["k0", "k1"]
+    assert [seen.node_id for seen in INDEX.reports(1, None)] == ["k1", "k2"]  # k3 has none
+    assert INDEX.reports(99, None)[0] == Passage("k1", "report", "# Report 1", 2.5)
 
 
 def test_document_question_sees_only_its_document() -> None:
     (seen,) = INDEX.reports(0, "d0")
-    assert seen.community_id == "k0"
+    assert seen.node_id == "k0"
     assert "Finding 0 of k0." in seen.text
     assert "Why, in d0." in seen.text
     assert "Finding 1" not in seen.text
-    assert [one.community_id for one in INDEX.reports(0, "d1")] == ["k0", "k1"]
+    assert [one.node_id for one in INDEX.reports(0, "d1")] == ["k0", "k1"]
     assert INDEX.reports(0, "d9") == []
+    with pytest.raises(ValueError, match="1 of 2 report vectors are missing; materialize"):
+        INDEX.vectors("report", ["k0", "k3"])
 
 
 def test_chunk_scores_as_the_best_report_citing_it() -> None:
@@ -59,11 +61,6 @@ def test_levels_rank_by_their_own_reports() -> None:
     assert found == [("c0", 1.0), ("c1", 1.0), ("c2", 0.0)]
     for deeper in ("graphrag-c2", "graphrag-c3"):  # leaves of higher levels are shown there too
         assert scored(deeper, toy_questions(("?", None, 0))) == [found]
-
-
-def test_documents_take_their_best_chunk() -> None:
-    (found,) = scored("graphrag-c0", toy_questions(("?", None, 2)), level="document")
-    assert found == [("d1", 1.0), ("d0", 0.0)]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -102,19 +99,7 @@ def test_without_an_index_chunks_are_still_ranked() -> None:
     assert scored("graphrag-local", questions, EMPTY) == [[("c1", 1.0), ("c0", 0.0), ("c2", 0.0)]]
 
 
-def test_entities_within_chunks() -> None:
-    assert entities_within(INDEX, ["c0"]) == [LIN, BOAT]
-    assert entities_within(INDEX, ["c2"]) == [BOAT, LAMP, ANN]
-    assert entities_within(INDEX, []) == []
-
-
 def test_equal_similarities_are_ordered_by_id() -> None:
     vectors = np.array([[1, 0], [0, 1], [1, 0], [1, 0]], np.float32)
     found = nearest(np.array([1, 0], np.float32), vectors, ["d", "a", "b", "c"], 3)
     assert found == [(2, 1.0), (3, 1.0), (0, 1.0)]
-
-
-def test_missing_vector_is_reported_with_remedy() -> None:
-    with pytest.raises(ValueError, match="1 of 2 report vectors are missing; materialize"):
-        INDEX.vectors("report", ["k0", "k3"])
-    assert INDEX.vectors("report", ["k2", "k0"])[0].tolist() == [1, 0, 0]

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.graphrag.citations import Citations
+from gsum_assets.graphrag import reports
 from gsum_assets.graphrag.communities import communities
-from gsum_assets.graphrag.elements import claim_text, elements_of, entity_text
+from gsum_assets.graphrag.elements import elements_of
 from gsum_assets.graphrag.reports import Reporter, report_text
 from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
 from gsum_assets.pipeline.result import Result
@@ -77,14 +77,14 @@ def run(
         given.relationships,
         table_of_rows(TABLES["graphrag.claims"], list(claims)),
         table_of_rows(TABLES["graphrag.aliases"], names),
+        given.chunks,
         n_word_pieces,
     )
     model = model or Scripted(say)
     if found is None:
         size = CommunitySettings(max_size=max_size)
         found = communities(given.entities, given.relationships, size)
-    citations = Citations(elements, given.entities, given.chunks)
-    written = Reporter(elements, citations, model, settings, n_word_pieces).write(found)
+    written = Reporter(elements, model, settings, n_word_pieces).write(found)
     return Run(written, model, found)
 
 
@@ -141,6 +141,18 @@ def test_leaf_prompt_has_all_its_elements() -> None:
     assert row["prompt_tokens"] >= prompt_length(request)
 
 
+def test_a_model_without_words_of_its_own_takes_the_title_of_the_community(monkeypatch) -> None:
+    monkeypatch.setattr(reports, "MAX_FINDINGS", 2)
+    model = Scripted(
+        lambda _: report(*(finding(1, summary=f"{i}.") for i in range(9)), title="22 m")
+    )
+    model.only_quotes = True  # type: ignore[attr-defined]
+    done = run(graph([("a", "b"), ("b", "c"), ("x", "y")], alone=["z"]), model=model)
+    # two entities, and one, have no report beside a larger community
+    assert [row["title"] for row in done.reports.values()] == ["B, a and c"]
+    assert [row["summary"] for row in done.findings] == ["0.", "1."]
+
+
 def test_single_entity_report_needs_no_request() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
     assert done.model.requests == []
@@ -152,37 +164,6 @@ def test_single_entity_report_needs_no_request() -> None:
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
     assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
-
-
-def test_small_and_local_communities_have_no_report() -> None:
-    """Pairs, and three entities of a single chunk, unless there is nothing else."""
-    given = graph([("a", "b"), ("b", "c"), ("x", "y")], alone=["z"])
-    assert list(run(given).reports) == ["B, a and c"]
-    chunks = [["c-one"]] * given.entities.num_rows
-    column = given.entities.schema.get_field_index("chunk_ids")
-    entities = given.entities.set_column(
-        column, given.entities.schema.field(column), pa.array(chunks, pa.list_(pa.string()))
-    )
-    alike = communities(entities, given.relationships, CommunitySettings())
-    assert set(alike["is_reported"].to_pylist()) == {True}
-
-
-def test_a_model_without_words_of_its_own_takes_the_title_of_the_community() -> None:
-    given = graph([("a", "b"), ("b", "c")])
-    found = communities(given.entities, given.relationships, CommunitySettings())
-    model = Scripted(lambda _: report(title="Twenty-two metres"))
-    model.only_quotes = True  # type: ignore[attr-defined]
-    done = run(given, found=found, model=model)
-    assert [row["title"] for row in done.reports.values()] == ["B, a and c"]
-
-
-def test_reports_are_requested_from_the_deepest_level_up() -> None:
-    given = graph([("a", "b"), ("c", "d"), ("b", "c")])
-    done = run(given, found=split_into({"left": ["a", "b"], "right": ["c", "d"]}, given))
-    assert [len(call) for call in done.model.calls] == [2, 1]
-    assert len(done.model.calls[1][0].passages) == 7
-    assert done.written.rows["level"].to_pylist() == [0, 1, 1]
-    assert done.written.beside["findings"]["level"].to_pylist() == [0, 1, 1]
 
 
 def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
@@ -243,11 +224,12 @@ def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
 
 
-def test_reports_on_divided_communities_may_be_longer() -> None:
+def test_reports_on_divided_communities_may_be_longer(monkeypatch) -> None:
     given, found = _large(LONG * 4)  # nine entities of 580 words
     longest = {}
     for name, upper in (("default", 1500), ("short", 600)):
-        done = run(given, _of_part, ReportSettings(upper_words=upper), found=found)
+        monkeypatch.setattr(reports, "UPPER_WORDS", upper)
+        done = run(given, _of_part, found=found)
         whole, *_ = (r for r in done.model.requests if len(r.passages) > 7)
         longest[name] = whole.max_words
         assert f"About\n{whole.max_words} words" in whole.instructions
@@ -326,12 +308,6 @@ def test_most_important_elements_are_shown_first() -> None:
     assert shown == ["hub (thing)", "hub and leaf5", "leaf5 (thing)"]
 
 
-def test_many_short_elements_fill_the_prompt_with_their_marks() -> None:
-    given = graph([("hub", f"leaf{i:03}") for i in range(150)])
-    done = run(given, settings=NARROW, max_size=200)
-    assert 950 < prompt_length(done.model.requests[0]) <= 1000
-
-
 def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
     edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0"), *clique("x", 4), *more]
     done = run(graph(edges, alone=["z"], descriptions=descriptions), settings=NARROW)
@@ -404,25 +380,6 @@ def test_report_without_findings_supports_nothing() -> None:
     assert [row["entity_ids"] for row in of_whole] == [["m1"]]
     assert all(row["chunk_ids"] for row in done.findings)
     assert done.reports["whole"]["n_unsupported"] == 1
-
-
-def test_surplus_findings_are_dropped() -> None:
-    many = [finding(1, summary=f"Number {i}.") for i in range(9)]
-    done = run(graph([("a", "b")]), says(*many), ReportSettings(max_findings=2))
-    assert [row["summary"] for row in done.findings] == ["Number 0.", "Number 1."]
-
-
-def test_no_communities_give_no_requests() -> None:
-    done = run(graph([]))
-    assert done.model.requests == []
-    assert done.written.rows == TABLES["graphrag.community_reports"].empty()
-    assert done.written.beside["findings"] == TABLES["graphrag.findings"].empty()
-
-
-def test_texts_of_elements() -> None:
-    assert entity_text({"name": "Lin", "type": "", "description": ""}) == "Lin:"
-    plain = {"status": "false", "description": "It sank.", "start_date": None, "end_date": "1999"}
-    assert claim_text(plain, "Boat") == "Claim about Boat, false:\nIt sank. (1999)"
 
 
 def test_title_of_a_report_is_no_speaker() -> None:

@@ -1,14 +1,14 @@
 """A language model says of names that are alike whether they are of one entity."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.aliases import resolve
-from gsum_assets.graphrag.same_entity import ModelJudge
+from gsum_assets.graphrag.same_entity import model_judge
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Request
@@ -40,16 +40,16 @@ def judged(
     least: float = 0.7,
     model: str = "m",
     **settings,
-) -> tuple[dict[str, dict], Scripted, ModelJudge]:
+) -> tuple[dict[str, dict], Scripted, Sequence[str]]:
     mentions = mentions_of(dict(zip(WATERS, kinds, strict=True)), model)
     scripted = Scripted(say)
-    judge = ModelJudge(mentions, scripted, Lookup(WATERS, 2), least)
-    rows = resolve(mentions, chunks_of({}), MergingSettings(**settings), judge)
-    return {row["name_key"]: row for row in rows.to_pylist()}, scripted, judge
+    judge = model_judge(mentions, scripted, Lookup(WATERS, 2), least)
+    found = resolve(mentions, chunks_of({}), MergingSettings(**settings), judge)
+    return {row["name_key"]: row for row in found.rows.to_pylist()}, scripted, found.failures
 
 
 def test_names_that_the_model_takes_for_one_entity_are_merged() -> None:
-    rows, model, judge = judged()
+    rows, model, failures = judged()
     (request,) = model.requests
     assert request.passages == (
         "Lower Mere: About Lower Mere.",
@@ -58,7 +58,7 @@ def test_names_that_the_model_takes_for_one_entity_are_merged() -> None:
     assert merged(rows) == {frozenset({"lower mere", "mere reservoir"})}
     joined = [row for row in rows.values() if row["rule"] == "model"]
     assert [row["evidence_chunk_ids"] for row in joined] == [["c0", "c1"]]
-    assert not judge.failures
+    assert not failures
 
 
 @pytest.mark.parametrize(
@@ -78,23 +78,16 @@ def test_other_pairs_are_not_asked(why: str, others: dict) -> None:
 
 
 def test_no_and_lost_replies_leave_two_entities() -> None:
-    rows, _, judge = judged(lambda request: verdict(False))
+    rows, _, failures = judged(lambda request: verdict(False))
     assert not merged(rows)
-    assert not judge.failures
-    rows, _, judge = judged(lambda request: None)
+    assert not failures
+    rows, _, failures = judged(lambda request: None)
     assert not merged(rows)
-    assert judge.failures == ["1 of 1 pairs of names are not compared (first: the server is tired)"]
-
-
-def test_another_document_asks_no_pair_again() -> None:
-    _, before, _ = judged()
-    mentions = mentions_of({"Anna": "person"} | dict.fromkeys(WATERS, "place"))
-    after, words = Scripted(lambda request: verdict(True)), Lookup(WATERS | {"Anna": (-1, 0)}, 2)
-    resolve(mentions, chunks_of({}), MergingSettings(), ModelJudge(mentions, after, words, 0.7))
-    assert after.requests == before.requests
+    assert failures == ["1 of 1 pairs of names are not compared (first: the server is tired)"]
 
 
 def test_the_extractive_model_is_not_asked() -> None:
     mentions = mentions_of(dict.fromkeys(WATERS, "place"))
-    judge = ModelJudge(mentions, ExtractiveModel(HashEmbedder()), HashEmbedder(), 0.0)
-    assert len(set(resolve(mentions, chunks_of({}), MergingSettings(), judge)["entity_id"])) == 3
+    judge = model_judge(mentions, ExtractiveModel(HashEmbedder()), HashEmbedder(), 0.0)
+    found = resolve(mentions, chunks_of({}), MergingSettings(), judge)
+    assert len(set(found.rows["entity_id"])) == 3

@@ -84,9 +84,6 @@ def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path
             assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
         inputs = inputs.with_tables(written)
         assert not result.failures
-        if step.table == "communities":
-            shown = result.shown()["communities"]
-            assert shown["communities_by_level"]["0"] == {"communities": 1, "largest": 4}
 
 
 @pytest.mark.parametrize("method", FAMILY.methods)
@@ -103,13 +100,6 @@ def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, method: str
         inputs, named = inputs.with_tables(written), named | written.keys()
     assert inputs.table("reduced_contexts").num_rows
     assert FAMILY.texts_read(inputs).rows.num_rows
-
-
-def test_no_entities_give_no_level(tmp_path: Path) -> None:
-    empty = {name: TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships")}
-    (step,) = (step for step in INDEX if step.table == "communities")
-    result = step.result(inputs_in(tmp_path).with_tables(empty))
-    assert result.shown() == {"communities": {"communities_by_level": {}}}
 
 
 def test_given_graph_replaces_the_model(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("graphrag.merging", "aliases", False),
     ("graphrag.communities", "max_size", 2),
     ("graphrag.communities", "method", "leiden"),
-    ("graphrag.reports", "max_findings", 2),
+    ("graphrag.reports", "max_words", 60),
     ("jerr.long", "n_units", 1),
     ("linear_rag", "threshold", 0.1),
     ("hippo_rag.linking", "n_triples", 2),

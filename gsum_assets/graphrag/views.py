@@ -1,13 +1,19 @@
-"""The views `graphrag_compat`: our tables with the names and columns of Microsoft GraphRAG 3.x.
+"""Views and macros in SQL over the tables of GraphRAG.
+
+The views `graphrag_compat` are our tables with the names and columns of Microsoft GraphRAG 3.x.
 
 Columns, their order and types are those of the package's output files (graphrag 3.3.0,
 `data_model/schemas.py`), each preceded by our `corpus`. Unknown values are null. The package's
 query code has three requirements that are easy to miss: ends of relationships and subjects of
 claims are titles of entities, titles of communities are unique, and types are in capitals.
+
+The macros answer questions about the entity graph: `from hubs('board')`.
 """
 
-from gsum_assets.graphrag.name_groups import SENSES
-from gsum_resources.store.table import View
+from gsum_assets.graphrag.entity_names import SENSES
+from gsum_resources.store.table import Macro, View
+
+_DAMPING, _STEPS = 0.85, 30  # 0.85**30 < 0.01 of the mass has not converged
 
 _ENTITIES = """
 SELECT corpus, entity_id AS id,
@@ -127,56 +133,129 @@ FROM main.documents LEFT JOIN cut USING (corpus, document_id)
 """
 
 _COMMENTS = {
-    "id": "our id of the row",
     "human_readable_id": "number of the row within its corpus, from 0",
     "community": "number of the community",
     "parent": "number of its parent; -1: none",
     "children": "numbers of its children",
-    "entity_ids": "ids of its entities",
-    "relationship_ids": "ids of its relationships",
     "covariate_ids": "ids of its claims",
     "text_unit_ids": "ids of its chunks",
-    "text_unit_id": "id of its chunk",
-    "period": "always null: we store no date of indexing",
-    "creation_date": "always null: we store no date of creation",
-    "raw_data": "always null: we store no metadata",
-    "full_content": "the whole report",
     "full_content_json": "the report as JSON, in the package's form",
-    "findings": "findings, each with summary and explanation",
     "rank": "importance, 0 to 10",
-    "size": "number of entities",
     "frequency": "number of chunks that mention it",
     "title": "name of an entity, or title of a community or document",
     "source": "title of the entity at one end",
     "target": "title of the entity at the other end",
-    "covariate_type": "always 'claim'",
     "subject_id": "title of the entity that the claim is about",
     "object_id": "title of the other entity, or 'NONE'",
-    "source_text": "quotation that supports it",
 }
 """Comments on the package's columns, where their names or meanings are not ours."""
 
-VIEWS = (
-    View("graphrag_compat.entities", "entity", _ENTITIES, _COMMENTS),
-    View(
-        "graphrag_compat.relationships",
-        "pair of entities that are related",
-        _RELATIONSHIPS,
-        _COMMENTS,
+VIEWS = tuple(
+    View(f"graphrag_compat.{name}", row, select, _COMMENTS)
+    for name, row, select in (
+        ("entities", "entity", _ENTITIES),
+        ("relationships", "pair of entities that are related", _RELATIONSHIPS),
+        ("communities", "community of entities", _COMMUNITIES),
+        ("community_reports", "community with a report", _COMMUNITY_REPORTS),
+        ("covariates", "claim that a chunk makes of an entity", _COVARIATES),
+        ("text_units", "chunk of a document", _TEXT_UNITS),
+        ("documents", "document", _DOCUMENTS),
+    )
+)
+
+_ENTITIES_OF = """
+SELECT name, any_value(type) AS type, count(*) AS passages, any_value(degree) AS degree,
+       any_value(description) AS description, entity_id
+FROM (SELECT *, unnest(chunk_ids) AS chunk_id FROM graphrag.entities WHERE corpus = in_corpus)
+JOIN (SELECT chunk_id FROM chunks WHERE corpus = in_corpus AND document_id = in_document)
+    USING (chunk_id)
+GROUP BY entity_id, name
+ORDER BY degree DESC, name
+"""
+
+_ENDS = """
+    SELECT source_id, target_id, weight, description, chunk_ids
+    FROM graphrag.relationships WHERE corpus = in_corpus
+    UNION ALL
+    SELECT target_id, source_id, weight, description, chunk_ids
+    FROM graphrag.relationships WHERE corpus = in_corpus
+"""  # each relationship from both of its ends
+
+_HUBS = f"""
+WITH RECURSIVE ends AS MATERIALIZED ({_ENDS}), shares AS MATERIALIZED (
+    SELECT source_id, target_id, weight / sum(weight) OVER (PARTITION BY source_id) AS share
+    FROM ends
+), size AS MATERIALIZED (
+    SELECT count(DISTINCT source_id) AS n FROM ends
+), ranks AS (
+    SELECT DISTINCT source_id AS entity_id, 1.0::DOUBLE / n AS pagerank, 0 AS step FROM ends, size
+    UNION ALL
+    SELECT target_id, any_value({1 - _DAMPING:.2f} / n) + {_DAMPING} * sum(pagerank * share),
+           step + 1
+    FROM ranks JOIN shares ON source_id = entity_id, size
+    WHERE step < {_STEPS} GROUP BY target_id, step
+)
+SELECT name, type, pagerank, degree, n_mentions AS passages, len(document_ids) AS documents,
+       description, entity_id
+FROM ranks JOIN graphrag.entities USING (entity_id)
+WHERE step = {_STEPS} AND corpus = in_corpus
+ORDER BY pagerank DESC, name
+"""
+
+_NEIGHBOURS = f"""
+WITH named AS (
+    SELECT entity_id FROM graphrag.entities WHERE corpus = in_corpus AND name ILIKE of_name
+), ends AS ({_ENDS})
+SELECT name, type, weight, ends.description, ends.chunk_ids, target_id AS entity_id
+FROM ends JOIN named ON source_id = named.entity_id
+JOIN graphrag.entities AS e ON e.corpus = in_corpus AND e.entity_id = target_id
+ORDER BY weight DESC, name
+"""
+
+_PATH_BETWEEN = f"""
+WITH RECURSIVE named AS MATERIALIZED (
+    SELECT entity_id, name ILIKE from_name AS is_first FROM graphrag.entities
+    WHERE corpus = in_corpus AND (name ILIKE from_name OR name ILIKE to_name)
+), ends AS MATERIALIZED ({_ENDS}), reached AS (
+    SELECT entity_id, 0 AS hops FROM named WHERE is_first
+    UNION
+    SELECT target_id, hops + 1 FROM reached JOIN ends ON source_id = entity_id WHERE hops < most
+), nearest AS MATERIALIZED (
+    SELECT entity_id, min(hops) AS hops FROM reached GROUP BY entity_id
+), steps AS MATERIALIZED (
+    SELECT b.entity_id, b.hops, arg_max(a.entity_id, (weight, a.entity_id)) AS before,
+           arg_max(description, (weight, a.entity_id)) AS description
+    FROM nearest AS b JOIN ends ON target_id = b.entity_id
+    JOIN nearest AS a ON a.entity_id = source_id AND a.hops = b.hops - 1
+    GROUP BY b.entity_id, b.hops
+), way AS (
+    (SELECT entity_id, hops FROM nearest JOIN named USING (entity_id)
+     WHERE NOT is_first ORDER BY hops, entity_id LIMIT 1)
+    UNION ALL
+    SELECT before, way.hops - 1 FROM way JOIN steps USING (entity_id)
+)
+SELECT way.hops, e.name, e.type, steps.description AS relationship, e.entity_id
+FROM way JOIN graphrag.entities AS e ON e.corpus = in_corpus AND e.entity_id = way.entity_id
+LEFT JOIN steps ON steps.entity_id = way.entity_id
+ORDER BY way.hops
+"""
+
+MACROS = (
+    Macro(
+        "entities_of",
+        ("in_corpus", "in_document"),
+        "entity of a document, by degree",
+        _ENTITIES_OF,
     ),
-    View("graphrag_compat.communities", "community of entities", _COMMUNITIES, _COMMENTS),
-    View(
-        "graphrag_compat.community_reports",
-        "community with a report",
-        _COMMUNITY_REPORTS,
-        _COMMENTS,
+    Macro("hubs", ("in_corpus",), "entity with relationships, by PageRank", _HUBS),
+    Macro(
+        "path_between",
+        ("in_corpus", "from_name", "to_name", "most := 6"),
+        "entity on a shortest path between two names of at most so many relationships, each with "
+        "the strongest relationship to the one before",
+        _PATH_BETWEEN,
     ),
-    View(
-        "graphrag_compat.covariates",
-        "claim that a chunk makes of an entity",
-        _COVARIATES,
-        _COMMENTS,
+    Macro(
+        "neighbours", ("in_corpus", "of_name"), "entity that is related to one name", _NEIGHBOURS
     ),
-    View("graphrag_compat.text_units", "chunk of a document", _TEXT_UNITS, _COMMENTS),
-    View("graphrag_compat.documents", "document", _DOCUMENTS, _COMMENTS),
 )
