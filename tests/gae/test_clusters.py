@@ -75,9 +75,9 @@ def test_k_means_compares_directions() -> None:
 
 
 def test_dbscan_equals_the_published_one() -> None:
-    line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart
-    found = clustered("dbscan", cliques(), line, ClusterSettings())  # eps 0.5
-    assert found.tolist() == [0, 0, 0, 1, 2]  # of length 1 all but the first would be together
+    line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0], [9.4]])  # two within eps are a cluster
+    found = clustered("dbscan", cliques(), line, ClusterSettings())
+    assert found.tolist() == [0, 0, 0, 2, 1, 1]  # of length 1 all but the first would be together
 
 
 def test_clusters_keep_their_names_when_others_change() -> None:
