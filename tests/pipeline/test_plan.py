@@ -161,6 +161,19 @@ def test_a_change_of_settings_is_an_upper_bound(house: House, tmp_path: Path) ->
     assert all(line.is_most for line in found.lines)
 
 
+def test_requests_that_another_method_of_the_family_sends_count_in_part(
+    house: House, tmp_path: Path
+) -> None:
+    """`gae-published` repeats 0.86 of the requests of `gae-reflection` for relevance."""
+    with served(house, tmp_path / "log.jsonl"):
+        plans = [planned(house, ["gae-reflection", *more]) for more in ([], ["gae-published"])]
+    one, both = (
+        sum(line.n for line in found.lines if line.asset == "gae/reflections") for found in plans
+    )
+    assert one == 30  # three questions, ten passages each
+    assert both == pytest.approx(one * (2 - 0.86), abs=1)
+
+
 def test_tokens_are_those_of_earlier_calls_where_they_are_many() -> None:
     settings = Settings.model_validate(
         {
