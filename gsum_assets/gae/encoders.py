@@ -21,7 +21,7 @@ from gsum_resources.embedding.processor import torch_threads
 
 _HIDDEN, _DIM = 128, 64  # width of the hidden layers and of an embedding (ours)
 _DROPOUT, _WEIGHT_DECAY = 0.5, 5e-4  # C.2
-# Of more nodes, which all pairs would exhaust memory for, a sample of pairs (ours)
+# The loss uses all pairs of at most so many nodes; of more, it samples the second of a pair (ours).
 _EXACT_NODES, _SAMPLED = 2000, 512
 _SEED = 0  # of initial weights, dropout and sampled pairs
 
