@@ -62,11 +62,6 @@ class Ending:
             _next(signals)
         self._end(number)
 
-    def fail(self, message: str) -> None:
-        """End the process with status 1, from any thread, unless a signal ends it already."""
-        if not self._began.is_set():
-            self._end_with(message, 1)
-
     def close(self) -> None:
         """Close the duplicated outputs."""
         os.close(self._output)
@@ -79,14 +74,11 @@ class Ending:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        self._end_with(self.message, 128 + number)
-
-    def _end_with(self, message: str, status: int) -> None:
         with self._once:
             if os.isatty(self._output):
                 os.write(self._output, _CLEAR_LINE)
-            os.write(self._errors, f"{message}\n".encode())
-            os._exit(status)
+            os.write(self._errors, f"{self.message}\n".encode())
+            os._exit(128 + number)
 
 
 @contextmanager

@@ -232,16 +232,9 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
     from gsum_assets.runner.run import cancel_own_runs, pipeline_for
     from gsum_resources.dagster_io.instance import open_instance
 
-    class Shown(Console):
-        """The console of a command that a signal may end between two steps."""
-
-        def step(self, asset: str) -> None:
-            ending.hold()
-            super().step(asset)
-
     home = Home.from_environment()
     pipeline = pipeline_for(home)
-    with open_instance(home) as instance, Shown() as console:
+    with open_instance(home) as instance, Console(ending=ending) as console:
         ending.tidy_up_by(lambda: cancel_own_runs(instance))
         done = forget_document(pipeline, instance, corpus, document, retrain, console)
     print_forget_report(done, corpus, document)

@@ -135,11 +135,7 @@ def refreshed_in(
     from gsum_resources.dagster_io.instance import open_instance
 
     class Shown(Console):
-        """The console of a command that a signal may end between two steps."""
-
-        def step(self, asset: str) -> None:
-            ending.hold()
-            super().step(asset)
+        """The console of a command whose run a daemon may execute."""
 
         def followed(self, is_followed: bool) -> None:
             ending.message = again or (following if is_followed else named)(corpora)
@@ -151,7 +147,7 @@ def refreshed_in(
     with open_instance(home) as instance:
         ending.tidy_up_by(lambda: cancel_own_runs(instance))
         for corpus in corpora:  # an unreadable corpus does not stop the others
-            with Shown() as console:
+            with Shown(ending=ending) as console:
                 ending.message = again or named(corpora)
                 try:
                     if asked.k:

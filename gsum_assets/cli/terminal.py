@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console as Screen
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -32,6 +33,9 @@ from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Macro
 
+if TYPE_CHECKING:
+    from gsum_assets.cli.interrupts import Ending
+
 FOLLOWS = "the daemon of this home (`gsum ui`) executes the run; this command follows it"
 STOPPED = "the daemon has stopped; this command computes what is left"
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
@@ -43,10 +47,15 @@ class Console:
     """A line for each run that ended, and the progress of the current one.
 
     Progress is a bar on a terminal, and elsewhere a line whenever nothing was printed for a while.
+
+    Parameters
+    ----------
+    every_s : seconds between two such lines.
+    ending : of a command that a signal may end between two steps.
     """
 
-    def __init__(self, every_s: float = 10.0) -> None:
-        self._every_s = every_s
+    def __init__(self, every_s: float = 10.0, ending: "Ending | None" = None) -> None:
+        self._every_s, self._ending = every_s, ending
 
     def __enter__(self) -> "Console":
         self._screen = _screen()
@@ -94,7 +103,9 @@ class Console:
         self._begin(count(len(steps), "step"))
 
     def step(self, asset: str) -> None:
-        """Show that a step of the run begins."""
+        """Show that a step of the run begins, unless a signal has come."""
+        if self._ending:
+            self._ending.hold()
         self._n_begun += 1
         self._begin(asset, f"step {self._n_begun} of about {self._n_steps}")
 
@@ -309,7 +320,7 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
             failures.append(f"[{model.table}]: {' '.join(model.failure.split())}")
     screen.print(grid)
     for failure in failures:
-        screen.print(failure, style="red", markup=False, soft_wrap=True)
+        _say(failure, "red")
 
 
 def print_networks(store: ParquetStore) -> None:
@@ -328,65 +339,60 @@ def print_networks(store: ParquetStore) -> None:
             state = f"documents have changed since: gsum run {corpus} --retrain {method}"
         learnt = f"trained {trained} on {count(n_documents, 'document')}"
         line = f"{corpus}: network of {method}: {learnt}; {state}"
-        _screen().print(line, markup=False, soft_wrap=True)
+        _say(line)
 
 
 def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     """Print what was removed of a document, and what could not be removed."""
-    screen = _screen()
-
-    def say(line: str, colour: str | None = None) -> None:
-        screen.print(line, style=colour, markup=False, soft_wrap=True)
-
     n_written = len(done.report.written)
-    say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
-    say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
+    _say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
+    _say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
     if done.problem:
-        say(
+        _say(
             f"not all could be recomputed: {done.problem}; {done.removed:,} files that may "
             f"contain it were removed, `gsum run {corpus}` recomputes them",
             "red",
         )
     if done.trained:
-        say(
+        _say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
             "they contain no text. `gsum run … --retrain`, the job retrain in the UI or its weekly "
             "schedule train them again",
             "yellow",
         )
     if done.questions:
-        say(
+        _say(
             f"{len(done.questions)} questions in queries.jsonl name it and are left out from now "
             f"on; correct or delete them: {', '.join(done.questions[:10])}",
             "yellow",
         )
-    say("delete files that you exported (gsum report, gsum export) and backups yourself")
+    _say("delete files that you exported (gsum report, gsum export) and backups yourself")
     print_search(done)
 
 
 def print_search(done: ForgetReport) -> None:
     """Print where sentences of a deleted document were found."""
-    screen = _screen()
-
-    def say(line: str, colour: str | None = None) -> None:
-        screen.print(line, style=colour, markup=False, soft_wrap=True)
-
     for leftover in done.leftovers:
-        say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
+        _say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
     for storage in done.unsearched:
-        say(
+        _say(
             f"not searched: Dagster's {storage}, which may contain sentences in its logs; delete "
             "them there, or let dagster.yaml name SQLite or PostgreSQL",
             "red",
         )
     if not done.n_sentences:
-        say(
+        _say(
             "nothing was searched for: no table has a sentence of it that no other document has; "
             "`gsum forget … --check FILE` searches for those of a copy",
             "yellow",
         )
     elif done.is_clean:
-        say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
+        _say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
+
+
+def _say(line: str, colour: str | None = None) -> None:
+    """Print a line without markup, as long as it is."""
+    _screen().print(line, style=colour, markup=False, soft_wrap=True)
 
 
 def _screen() -> Screen:
