@@ -38,26 +38,20 @@ def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> R
     ----------
     every_s : minimum time between two log lines, seconds.
     """
-    last = time.monotonic()
     show = _show.get()  # read here: threads that report later do not inherit it
-    counted_from: tuple[float, int] | None = None
+    stage = Stage(label, time.monotonic())
+    last = stage.began
 
     def report(done: int, total: int, detail: str = "") -> None:
-        nonlocal last, counted_from
-        now = time.monotonic()
+        nonlocal last
         if show is not None:
             show(label, done, total, detail)
             return
-        if counted_from is None or done < counted_from[1]:
-            counted_from = now, done
+        now = time.monotonic()
+        stage.advance(done, total, now, detail)
         if now - last >= every_s:
             last = now
-            since, first = counted_from
-            left = ""
-            if first < done < total:
-                left_s = (total - done) * (now - since) / (done - first)
-                left = f"about {duration(left_s)} left"
-            log(", ".join(filter(None, [f"{label}: {done:,} of {total:,}", left, detail])))
+            log(f"{label}: {stage.amount(now)}")
 
     return report
 
