@@ -40,13 +40,13 @@ def _line_chunks(inputs: Inputs) -> pa.Table:
 
 
 def _synopses(inputs: Inputs) -> Result:
-    model, prompts = inputs.model("language_model"), inputs.prompts("jerr")
-    return synopses(inputs.table("line_chunks"), model, prompts)
+    chunks, model = inputs.table("line_chunks"), inputs.model("language_model")
+    return synopses(chunks, model, inputs.prompts("jerr"))
 
 
 def _extract(inputs: Inputs) -> Result:
-    model, prompts = inputs.model("language_model"), inputs.prompts("jerr")
-    return extract(inputs.table("synopses"), model, prompts)
+    rows, model = inputs.table("synopses"), inputs.model("language_model")
+    return extract(rows, model, inputs.prompts("jerr"))
 
 
 def _pages(inputs: Inputs) -> pa.Table | Result:
@@ -60,12 +60,8 @@ def _pages(inputs: Inputs) -> pa.Table | Result:
     )
 
 
-def _methods_that_read(*what: str) -> list[str]:
-    return [name for name, method in METHODS.items() if method.reads in what]
-
-
-_SEARCHES = _methods_that_read("graph")
-_BY_LINES = _methods_that_read("graph", "lines")
+_SEARCHES = [name for name, method in METHODS.items() if method.reads == "graph"]
+_BY_LINES = [name for name, method in METHODS.items() if method.reads in ("graph", "lines")]
 
 _LENGTHS = ("jerr.chunking.max_tokens", "jerr.chunking.ablations")
 

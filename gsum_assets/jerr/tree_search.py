@@ -130,6 +130,10 @@ class _TreeNode:
         """Whether every continuation of the path is in the tree."""
         return self.n_seen == len(self.ahead)
 
+    def bound(self, weight: float) -> float:
+        """Return UCB, mean reward + exploration * sqrt(ln N / n); `weight` has all but n."""
+        return self.reward / self.visits + weight / math.sqrt(self.visits)
+
 
 class _Search:
     """The steps of a simulation; the last of `children` are the roots."""
@@ -165,7 +169,8 @@ class _Search:
             if len(here.tried) < warranted or not allowed:
                 self._expand(path)
                 break
-            path.append(_highest_bound(allowed, here.visits, exploration))
+            weight = exploration * math.sqrt(math.log(here.visits))
+            path.append(max(allowed, key=lambda child, weight=weight: child.bound(weight)))
         return path
 
     def _expand(self, path: list[_TreeNode]) -> None:
@@ -208,11 +213,3 @@ class _Search:
             self._draws.shuffle(ahead)
             self._ordered[node] = sorted(ahead, key=lambda child: -self._gain_of.get(child, 0.0))
         return self._ordered[node]
-
-
-def _highest_bound(tree_nodes: Iterable[_TreeNode], visits: int, exploration: float) -> _TreeNode:
-    """Return the node with the highest UCB: mean reward + exploration * sqrt(ln N / n)."""
-    weight = exploration * math.sqrt(math.log(visits))
-    return max(
-        tree_nodes, key=lambda child: child.reward / child.visits + weight / math.sqrt(child.visits)
-    )
