@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.answer import answer_questions, answer_request
+from gsum_assets.evaluation.answer import answer_questions, answer_request, answer_room
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.contexts import (
@@ -216,6 +216,16 @@ def test_prompt_keeps_its_length_and_starts_with_the_first_named(prompt_tokens: 
     assert order.count("cut") <= 1
     if prompt_tokens == 1050:
         assert "as found" not in order
+
+
+def test_full_texts_may_fill_the_prompt_to_the_last_piece() -> None:
+    (query,) = ASKED.to_pylist()
+    room = answer_room(query, 1000, READ_WORDS, n_word_pieces)
+    texts = ["storm: storm – breaks – lamp.", *TEXTS.values()]
+    least = 1000 - room.tokens + sum(n_word_pieces(texts)) + len(texts) * room.mark
+    for prompt_tokens, fate in ((least, "read again"), (least - 1, "cut")):
+        rows = again(["b1", "a1", "a2"], prompt_tokens).to_pylist()
+        assert {row["node_id"]: row["fate"] for row in rows}["a2"] == fate
 
 
 def test_long_units_are_cut_to_the_prompt() -> None:

@@ -161,18 +161,18 @@ def test_ranking_depends_on_its_k(method):
     assert few["item_id"].equals(many["item_id"]) == (method == PASSAGE_WALK)
 
 
-def test_walk_uses_the_trust_stored_for_its_graph():
+@pytest.mark.parametrize("trusted", [set(), {"node"}, {"document"}])
+def test_walk_uses_the_trust_stored_for_each_graph(trusted):
     here = corpus()
-    trusts = {}
-    for trust in (0.0, 1.0):
-        judged = here.tables.walk_trust
-        column = pa.array([trust] * judged.num_rows)
-        judged = judged.set_column(judged.schema.get_field_index("trust"), "trust", column)
-        trusted = here.tables._replace(walk_trust=judged)
-        trusts[trust] = ranked(PASSAGE_WALK, here._replace(tables=trusted))
+    judged = here.tables.walk_trust
+    trust = pa.array([float(level in trusted) for level in judged["level"].to_pylist()])
+    judged = judged.set_column(judged.schema.get_field_index("trust"), "trust", trust)
+    rows = ranked(PASSAGE_WALK, here._replace(tables=here.tables._replace(walk_trust=judged)))
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), here.questions, here.collection)
-    assert trusts[0.0]["item_id"].equals(seeds["item_id"])
-    assert not trusts[1.0]["item_id"].equals(seeds["item_id"])
+    for level in ("node", "document"):
+        one, other = (t.filter(pc.equal(t["level"], level))["item_id"] for t in (rows, seeds))
+        # documents of a trusted graph lend their chunks what their community has
+        assert one.equals(other) == (not trusted or (level, trusted) == ("document", {"node"}))
 
 
 def test_scorer_with_batch_statistics_scores_questions_by_the_corpus():
