@@ -301,9 +301,9 @@ def _table(table: Any) -> Iterator[str]:
         yield f"| `{dimension}` | string | partition key |"
     for column in table.columns:
         null = "; may be null" if column.nullable else ""
-        measured = "; not part of the content hash" if column.measured else ""
+        ignored = "; not part of the content hash" if column.ignored_by_hash else ""
         kind = _cell(str(column.type))
-        yield f"| `{column.name}` | {kind} | {_cell(column.meaning)}{null}{measured} |"
+        yield f"| `{column.name}` | {kind} | {_cell(column.meaning)}{null}{ignored} |"
 
 
 def _cell(text: str) -> str:

@@ -14,7 +14,7 @@ def test_steps_of_other_families_are_needed_with_all_that_they_depend_on(method:
     family = METHODS.family_of(method).name
     needed = [declared for declared in STEPS if declared.is_needed([method])]
     for declared in needed:
-        for asset in () if declared.step.unites else declared.read_assets:
+        for asset in () if declared.step.aggregates_methods else declared.read_assets:
             written_by = STEP_OF_ASSET.get(asset)
             if written_by is not None and written_by.group != family:
                 assert written_by.is_needed([method]), f"{declared.name} reads {asset}"

@@ -255,7 +255,7 @@ def _rows_of(store: ParquetStore) -> dict[str, Counter[int]]:
     for name, table in TABLES.items():
         kept = None if name in APPENDED else store.read(table, store.partitions(table, CORPUS))[0]
         if kept is not None:
-            rows = kept.select([c for c in kept.column_names if c not in table.measured])
+            rows = kept.select([c for c in kept.column_names if c not in table.ignored_by_hash])
             hashes = duckdb.sql("SELECT hash(rows) FROM rows").fetchnumpy()
             found[name] = (
                 Counter(next(iter(hashes.values())).tolist()) if rows.num_rows else Counter()

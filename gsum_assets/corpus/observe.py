@@ -110,7 +110,7 @@ def changed_since(
         rows = rows_of(_LISTING, by_bucket[partition])
         known = store.provenance(_LISTING, partition)
         is_last = known is not None and known.content_hash == version  # no observation since
-        if is_last and content_hash(rows, _LISTING.measured) != version:
+        if is_last and content_hash(rows, _LISTING.ignored_by_hash) != version:
             corrected[partition] = _keep(store, _LISTING, partition, rows)
     return corrected
 
@@ -138,7 +138,7 @@ def _hashes(folder: Path, names: Sequence[str]) -> pa.Table:
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:
     """Write `rows` unless the store has the same content; return their content hash."""
     known = store.provenance(table, partition)
-    version = content_hash(rows, table.measured)
+    version = content_hash(rows, table.ignored_by_hash)
     footer = (known.content_hash, known.code_version) if known else None
     if footer != (version, table.fingerprint):
         now = datetime.now(UTC)

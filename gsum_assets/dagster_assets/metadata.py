@@ -96,7 +96,7 @@ def column_schema(table: Table) -> dg.TableSchema:
             dg.TableColumnConstraints(
                 nullable=column.nullable,
                 unique=table.key == (column.name,),
-                other=["key"] * (column.name in table.key) + ["measured"] * column.measured,
+                other=["key"] * (column.name in table.key) + ["measured"] * column.ignored_by_hash,
             ),
         )
         for column in table.columns

@@ -43,7 +43,7 @@ def uniting(families: Sequence[Family]) -> Step:
         pool=None,
         code_version="4",
         optional=_FOR_COSTS,
-        unites=True,
+        aggregates_methods=True,
     )
 
 

@@ -66,7 +66,7 @@ SCORE = number("score", "the method's own score, higher is better")
 LINE = integer(
     "line",
     "line or row within that file, from 1; 0 for a whole file",
-    measured=True,  # inserting a line above changes it, but not the document
+    ignored_by_hash=True,  # inserting a line above changes it, but not the document
 )
 
 MEAN = (
@@ -80,6 +80,6 @@ SPENT = (
     integer("calls", "number of language model calls"),
     integer("tokens_in", "tokens read by the model"),
     integer("tokens_out", "tokens written by the model"),
-    number("latency_s", "duration of the calls in seconds", measured=True),
-    number("cost_usd", "price of the calls in US dollars", measured=True),
+    number("latency_s", "duration of the calls in seconds", ignored_by_hash=True),
+    number("cost_usd", "price of the calls in US dollars", ignored_by_hash=True),
 )

@@ -221,7 +221,8 @@ class Step:
         made for others; empty: all.
     work : kind of work that its language model does.
     costs : what it requests of its models, for `gsum plan`.
-    unites : whether it takes what exists of all methods, and does not wait for those that failed.
+    aggregates_methods : whether it reads what exists of all methods, and does not wait for those
+        that failed.
     trains : whether it trains a network, which new documents do not make out of date; the job
         `retrain` does.
     checks : checks of its tables, by name, besides those of every table.
@@ -238,7 +239,7 @@ class Step:
     methods: Collection[str] = ()
     work: Work = "answers"
     costs: Sequence[Cost] = ()
-    unites: bool = False
+    aggregates_methods: bool = False
     trains: bool = False
     checks: Mapping[str, Sequence[Check]] = field(default_factory=dict)
 

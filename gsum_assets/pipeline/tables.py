@@ -52,7 +52,7 @@ TABLES: Mapping[str, Table] = {
             text("file", "file that contains it, relative to the corpus folder"),
             LINE,
             label("content_hash", "hash of the document's bytes and its settings"),
-            Column("added", TIME, "when it was first observed", True, measured=True),
+            Column("added", TIME, "when it was first observed", True, ignored_by_hash=True),
             Column("changed", TIME, "when its present content was first observed", True, True),
             Column(
                 "modified",
@@ -202,7 +202,7 @@ TABLES: Mapping[str, Table] = {
             RANK,
             text("item_id", "document_id or node id, by level"),
             SCORE,
-            number("latency_s", "seconds the question took to rank", measured=True),
+            number("latency_s", "seconds the question took to rank", ignored_by_hash=True),
         ),
         result_table(
             "contexts",
@@ -278,7 +278,7 @@ TABLES: Mapping[str, Table] = {
                 nullable=True,
             ),
             number("value", "0 to 1, higher is better; context_tokens: word pieces"),
-            number("latency_s", "seconds from question to answer", measured=True),
+            number("latency_s", "seconds from question to answer", ignored_by_hash=True),
         ),
         corpus_table(
             "leaderboard",
@@ -295,7 +295,7 @@ TABLES: Mapping[str, Table] = {
                 nullable=True,
             ),
             flag("ties_best", "no significant difference from the best (5%)"),
-            number("latency_s", "mean seconds from question to answer", measured=True),
+            number("latency_s", "mean seconds from question to answer", ignored_by_hash=True),
         ),
         corpus_table(
             "curves",
@@ -331,11 +331,11 @@ TABLES: Mapping[str, Table] = {
             METHOD,
             label("stage", "'index' or 'query'"),
             integer("n", "documents indexed, or questions answered"),
-            integer("calls", "language model calls", measured=True),
-            Column("tokens_in", pa.int64(), "tokens read by the model", measured=True),
-            Column("tokens_out", pa.int64(), "tokens written by the model", measured=True),
-            number("latency_s", "seconds of calls and retrieval", measured=True),
-            number("cost_usd", "price in US dollars", measured=True),
+            integer("calls", "language model calls", ignored_by_hash=True),
+            Column("tokens_in", pa.int64(), "tokens read by the model", ignored_by_hash=True),
+            Column("tokens_out", pa.int64(), "tokens written by the model", ignored_by_hash=True),
+            number("latency_s", "seconds of calls and retrieval", ignored_by_hash=True),
+            number("cost_usd", "price in US dollars", ignored_by_hash=True),
         ),
         corpus_table(
             "judgements",
@@ -428,9 +428,9 @@ TABLES: Mapping[str, Table] = {
             label("model", "identity of the embedder or scorer"),
             integer("n_texts", "texts, or pairs, that were not in the memo"),
             Column("tokens_in", pa.int64(), "tokens read by a server; 0: a local model"),
-            number("latency_s", "seconds", measured=True),
+            number("latency_s", "seconds", ignored_by_hash=True),
             number("cost_usd", "price in US dollars"),
-            Column("time", TIME, "when it ended", measured=True),
+            Column("time", TIME, "when it ended", ignored_by_hash=True),
         ),
         corpus_table(
             "changes",
@@ -440,7 +440,7 @@ TABLES: Mapping[str, Table] = {
             label("row_id", "the values of its key, separated by blanks"),
             label("change", "added or removed, since the table was first written"),
             label("run_id", "run that added or removed it; '' outside a run"),
-            Column("time", TIME, "when it was added or removed", measured=True),
+            Column("time", TIME, "when it was added or removed", ignored_by_hash=True),
         ),
         corpus_table(
             "llm_calls",
@@ -452,7 +452,7 @@ TABLES: Mapping[str, Table] = {
             label("prompt_hash", "hash of everything the reply depends on"),
             integer("tokens_in", "tokens read"),
             integer("tokens_out", "tokens written"),
-            number("latency_s", "seconds", measured=True),
+            number("latency_s", "seconds", ignored_by_hash=True),
             integer("calls", "number of replies, including those to repetitions", nullable=True),
             integer("retries", "attempts without a reply"),
             flag("structured", "whether a JSON reply was requested", nullable=True),
@@ -461,7 +461,7 @@ TABLES: Mapping[str, Table] = {
             number("cost_usd", "price of the call in US dollars"),
             text("error", "why it failed; null where it did not", nullable=True),
             label("run_id", "run that sent the request; '' outside a run", nullable=True),
-            Column("time", TIME, "when it ended", measured=True),
+            Column("time", TIME, "when it ended", ignored_by_hash=True),
         ),
         *(
             corpus_table(

@@ -66,7 +66,7 @@ class FoundStaleness(Staleness):
         lineage = lineage_of(self.workspace)
         for name, file, rows in self._found:
             table = TABLES[name]
-            footer = Provenance(content_hash(rows, table.measured), table.fingerprint)
+            footer = Provenance(content_hash(rows, table.ignored_by_hash), table.fingerprint)
             lineage.provenances(name, self.corpus)[file] = footer
         return lineage
 

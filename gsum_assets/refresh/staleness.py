@@ -200,7 +200,7 @@ def possible(
 ) -> list[Declared]:
     """Return those of some ordered steps that can be computed although others have failed.
 
-    A step that unites all methods takes what is there.
+    A step that aggregates all methods reads those that are there.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def possible(
     for declared in due:
         read = {*declared.read_assets}
         is_blocked = bool(read & without)
-        if declared.step.unites:
+        if declared.step.aggregates_methods:
             is_blocked = bool(read & results) and read & results <= without
         if declared.level == RESULT:
             results.update(declared.assets)

@@ -77,11 +77,11 @@ class Declared:
 
     def takes_what_exists(self, name: str) -> bool:
         """Return whether the step takes of a table what exists of all methods."""
-        return self.step.unites and self.table(name).dimensions == RESULT
+        return self.step.aggregates_methods and self.table(name).dimensions == RESULT
 
     def is_needed(self, methods: Collection[str]) -> bool:
         """Return whether a corpus needs the step for some methods."""
-        if self.step.unites and not methods:
+        if self.step.aggregates_methods and not methods:
             return False
         return self.needed_by is None or not self.needed_by.isdisjoint(methods)
 
@@ -129,7 +129,7 @@ class Declared:
         around : the other fields of the inputs, such as store, log and buckets.
         """
         corpus, method = partitions[0].corpus, partitions[0].method or ""
-        if self.step.unites and around.store:
+        if self.step.aggregates_methods and around.store:
             self._require_a_method(around.store, corpus)
         inputs = replace(
             around,

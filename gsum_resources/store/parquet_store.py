@@ -109,7 +109,7 @@ class ParquetStore:
             If a column is missing, unknown, of a wrong type, or null where this is not allowed.
         """
         rows = conform(table, rows, provenance.asset)
-        version = content_hash(rows, table.measured)
+        version = content_hash(rows, table.ignored_by_hash)
         provenance = replace(provenance, content_hash=version, rows=rows.num_rows)
         footer = asdict(provenance) | {"settings_hash": provenance.settings_hash}
         rows = rows.replace_schema_metadata({FOOTER_KEY: json.dumps(footer, sort_keys=True)})

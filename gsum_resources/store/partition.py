@@ -53,7 +53,7 @@ class Provenance:
 
     Attributes
     ----------
-    content_hash : hash of the rows without measured columns.
+    content_hash : hash of the rows, of columns that count for it.
     code_version : code version of the asset that wrote the file.
     inputs : version of each input by its key: `table:chunks/corpus=qmsum`,
         `settings:chunking/corpus=qmsum`, `model:embedding_model`, and where only the number of rows

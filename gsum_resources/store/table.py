@@ -12,8 +12,8 @@ from gsum_resources.store.content_hash import hash_texts
 class Column:
     """A column: its Arrow type, a one-line description, whether it may be null.
 
-    A `measured` column (latency, time) is excluded from the content hash, and may differ after a
-    rebuild. A `label` is a string that names no document and quotes none, nor a question or reply:
+    A column that is `ignored_by_hash` (latency, time) may differ after a rebuild: the content hash
+    leaves it out. A `label` is a string that names no document and quotes none, nor a question or reply:
     a kind, a model, a metric, a hash.
     """
 
@@ -21,7 +21,7 @@ class Column:
     type: pa.DataType
     meaning: str
     nullable: bool = False
-    measured: bool = False
+    ignored_by_hash: bool = False
     label: bool = False
 
     @property
@@ -61,9 +61,9 @@ class Table:
         return hash_texts([str(self.schema)], 4)
 
     @property
-    def measured(self) -> frozenset[str]:
-        """Names of the measured columns."""
-        return frozenset(c.name for c in self.columns if c.measured)
+    def ignored_by_hash(self) -> frozenset[str]:
+        """Names of the columns that the content hash leaves out."""
+        return frozenset(c.name for c in self.columns if c.ignored_by_hash)
 
     def empty(self) -> pa.Table:
         """Return an empty table with the full schema."""

@@ -203,7 +203,7 @@ def contents(target: HomeFolder, corpus: str) -> dict[str, str]:
             partitions = store.partitions(table, corpus)
             rows = store.read(table, partitions)[0]
             keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
-            digest = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
+            digest = content_hash(rows.sort_by(keys).combine_chunks(), table.ignored_by_hash)
             kept = [p for p in partitions if has_questions or _n_rows(store, table, p)]
             found[name] = " ".join([digest, *(p.path for p in kept)])
     return found

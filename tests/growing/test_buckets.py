@@ -61,7 +61,7 @@ def without_buckets(target: HomeFolder) -> dict[str, str]:
             hidden = ["bucket", *(["content_hash"] if name.endswith(".index") else [])]  # of files
             rows = rows.select([c for c in rows.column_names if c not in hidden])
             rows = rows.sort_by([(key, "ascending") for key in (*dimensions, *table.key)])
-            found[name] = content_hash(rows.combine_chunks(), table.measured)
+            found[name] = content_hash(rows.combine_chunks(), table.ignored_by_hash)
     return found
 
 

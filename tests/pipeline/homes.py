@@ -96,5 +96,5 @@ def contents(house: House, corpus: str = CORPUS) -> dict[str, str]:
             continue
         rows = house.table(name, corpus)
         keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
-        found[name] = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
+        found[name] = content_hash(rows.sort_by(keys).combine_chunks(), table.ignored_by_hash)
     return found

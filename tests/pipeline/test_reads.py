@@ -29,7 +29,9 @@ def inputs(declared: Declared) -> Inputs:
     partition = Partition("tales", "00" if by_bucket else None, "m" if by_method else None)
     names = {*TABLES, *declared.reads, *MODELS, SETTINGS}
     read = {name: Lazy.of(DOCUMENT) for name in names}
-    step = replace(declared.step, make=lambda _: DOCUMENT, unites=False)  # needs no method
+    step = replace(
+        declared.step, make=lambda _: DOCUMENT, aggregates_methods=False
+    )  # needs no method
     tried = replace(declared, step=step, prepare=lambda inputs: inputs)
     return tried.run(read, [partition], Inputs({}, "", store=MemoryStore()))[0]
 

@@ -53,7 +53,7 @@ def judging(families: Sequence[Family]) -> Step:
         pool="llm",
         costs=[Cost("verdict", "judge_model", tokens_in=1500, tokens_out=100)],
         code_version="6",
-        unites=True,
+        aggregates_methods=True,
         checks={"judgements": [VERDICTS_PARSED, NO_POSITION_BIAS]},
     )
 
