@@ -6,7 +6,6 @@ import pytest
 from gsum_assets.evaluation.answer import NOTHING_FOUND, AnswerError, answer_questions
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.tables import TABLES
 from tests.models import FirstWords
 from tests.rows import question_rows, rows_of
 
@@ -40,12 +39,6 @@ def test_scores_reach_only_models_that_read_them(reads: bool) -> None:
     answer_questions(queries("q"), found, model, 100)
     answer_questions(queries("q"), found, model, 100, weighted=True)
     assert [one.weights for one in model.requests] == [(), (0.2, 0.9) if reads else ()]
-
-
-def test_nodes_without_position_keep_their_rank() -> None:
-    found = contexts(("q", 0, 2, "a", None, "second"), ("q", 0, 1, "a", None, "first"))
-    answers = answer_questions(queries("q"), found, FirstWords(), 100)
-    assert answers.rows["text"].to_pylist() == ["first second"]
 
 
 def test_nodes_without_position_follow_the_passages_of_their_document() -> None:
@@ -107,12 +100,6 @@ def test_no_answer_raises() -> None:
         AnswerError, match="none of 1 questions was answered; first: question 'bad'"
     ):
         answer_questions(queries("bad"), found, FirstWords(refuses="dynamite"), 100)
-
-
-def test_no_questions_give_no_answers() -> None:
-    answers = answer_questions(queries(), contexts(), FirstWords(), 100)
-    assert answers.rows.num_rows == 0
-    assert answers.rows.schema == TABLES["summaries"].schema
 
 
 @pytest.mark.parametrize(

@@ -93,32 +93,6 @@ def test_stored_scores_do_not_depend_on_batch(package, scorer):
     assert np.array_equal(alone, found)
 
 
-def test_equals_the_ranking_of_gor_nodes():
-    embedder, scorer = LocalTokenEmbedder(device="cpu", threads=1), PackageScorer(device="cpu")
-    texts = [text for answer, references in ANSWERED for text in (answer, *references)]
-    vectors = embedder.embed_tokens(texts)
-    every = f1(scorer, [(answer, reference) for reference in texts for answer in texts])
-    np.testing.assert_allclose(every, bertscore(vectors, vectors).f1.ravel(), atol=1e-5)
-
-
-def test_references_are_embedded_once_for_all_methods(monkeypatch):
-    from bert_score import utils
-
-    embedded, embed = [], utils.get_bert_embedding
-
-    def counted(texts, *others, **named):
-        embedded.extend(texts)
-        return embed(texts, *others, **named)
-
-    monkeypatch.setattr(utils, "get_bert_embedding", counted)
-    scorer = PackageScorer(device="cpu", threads=1)
-    (first,) = scorer.best_f1([("a boat", ["a ferry", "a lamp"])])
-    assert embedded == ["a boat", "a ferry", "a lamp"]
-    again = scorer.best_f1([("a river", ["a lamp"]), ("a boat", ["a lamp", "a ferry"])])
-    assert embedded[3:] == ["a river", "a boat"]
-    assert again[1] == first
-
-
 def test_threads_do_not_change_a_score():
     import torch
 

@@ -1,6 +1,5 @@
 """Allowances fit together, and a cut text keeps to its length and ends well."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,15 +72,3 @@ def test_cut_is_a_prefix_within_its_length(text: str, tokens: int) -> None:
     assert text.startswith(cut.removesuffix("…"))
     if n_word_pieces([text])[0] > tokens:
         assert n_word_pieces([cut])[0] >= tokens // 4
-
-
-def test_long_texts_are_cut_in_one_pass() -> None:
-    calls = []
-
-    def count(texts):
-        calls.append(len(texts))
-        return [len(text.split()) for text in texts]
-
-    text = " ".join(np.array(["word"] * 5000))
-    assert len(cut_to_tokens(text, 101, count).split()) == 100
-    assert len(calls) == 3

@@ -72,12 +72,6 @@ def test_question_embedding_costs_count_for_readers_of_vectors() -> None:
     assert {row["stage"]: row["tokens_in"] for row in found} == {"index": 0, "query": 10}
 
 
-def test_method_without_calls_has_no_index_cost() -> None:
-    empty = TABLES["llm_calls"].empty(), TABLES["embedding_calls"].empty()
-    index, _ = costs(summaries(q=1), {}, *empty, {"gor": {"chunks"}}, 1).to_pylist()
-    assert [index[name] for name in ("calls", "tokens_in", "tokens_out", "cost_usd")] == [0] * 4
-
-
 def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
 

@@ -10,7 +10,6 @@ from gsum_assets.evaluation.generate_questions import (
     QuestionError,
     QuestionsSettings,
     generate_questions,
-    questions_skipped,
 )
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from gsum_assets.pipeline.result import Result
@@ -109,18 +108,6 @@ def test_no_question_raises(tmp_path: Path, blank: str) -> None:
 
     with pytest.raises(QuestionError, match="none of 8 questions was written; first: no questions"):
         generated(tmp_path, says)
-
-
-def test_no_persona_raises(tmp_path: Path) -> None:
-    with pytest.raises(QuestionError, match="first: no personas"):
-        generated(tmp_path, writer, every={"invalid": 1})
-
-
-def test_embedded_model_generates_no_questions() -> None:
-    skipped = questions_skipped("extractive-1/0123")
-    assert skipped
-    assert "'extractive' cannot write questions" in skipped
-    assert questions_skipped("openai_compatible-1/m") is None
 
 
 @pytest.mark.parametrize("description", ["", "  \n"])

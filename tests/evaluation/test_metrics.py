@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from gsum_assets.evaluation.retrieval_metrics import harmonic_mean, ndcg, retrieval_metrics
+from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import METRICS, Tokenizer, lcs_length, rouge, tokens_of
 
 PACKAGE = RougeScorer(list(METRICS), use_stemmer=True)
@@ -50,49 +50,6 @@ def test_text_of_any_script_scores_as_by_the_package_with_this_tokenizer(predict
 )
 def test_tokens_of_scripts(written, tokens):
     assert tokens_of(written) == tokens
-
-
-def test_equals_the_package_on_long_texts():
-    words = [
-        "the",
-        "ship",
-        "left",
-        "port",
-        "and",
-        "her",
-        "captain",
-        "never",
-        "saw",
-        "that",
-        "harbour",
-        "again",
-        "while",
-    ]
-    first = " ".join(words[(i * i) % 13] for i in range(700))
-    second = " ".join(words[(i * 5 + i // 7) % 13] for i in range(500))
-    expected = PACKAGE.score(second, first)
-    assert rouge(first, [second]) == {m: expected[m].fmeasure for m in METRICS}
-
-
-def test_known_values():
-    # prediction: 3 words, reference: 4; three shared words, "a b" shared, "a b d" in order.
-    found = rouge("aaa bbb ddd", ["aaa bbb ccc ddd"])
-    assert found == {
-        "rouge1": pytest.approx(2 * 1 * 0.75 / 1.75),
-        "rouge2": pytest.approx(2 * (1 / 2) * (1 / 3) / (5 / 6)),
-        "rougeL": pytest.approx(2 * 1 * 0.75 / 1.75),
-    }
-
-
-def test_each_metric_takes_its_own_best_reference():
-    together = rouge("aa bb cc", ["cc bb aa", "aa bb xx yy zz"])
-    apart = [rouge("aa bb cc", [r]) for r in ("cc bb aa", "aa bb xx yy zz")]
-    assert together["rouge1"] == apart[0]["rouge1"] == 1.0 > apart[1]["rouge1"]
-    assert together["rouge2"] == apart[1]["rouge2"] > apart[0]["rouge2"] == 0.0
-
-
-def test_inflections_match():
-    assert rouge("the meetings decided", ["the meeting decides"])["rouge1"] == 1.0
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=40), st.lists(st.sampled_from("abc"), max_size=40))
@@ -161,38 +118,6 @@ def test_no_relevant_items_give_no_score():
 def test_nothing_retrieved_scores_zero():
     found = retrieval_metrics([], ["a"], ks=(3,))
     assert found == {"mrr": 0, "p@3": 0, "r@3": 0, "f1@3": 0, "ndcg@3": 0}
-
-
-def test_missing_ranks_below_the_cutoff_are_misses():
-    found = retrieval_metrics(["a"], ["a", "b"], ks=(4,))
-    assert found == {
-        "mrr": 1,
-        "p@4": 0.25,
-        "r@4": 0.5,
-        "f1@4": pytest.approx(1 / 3),
-        "ndcg@4": pytest.approx(1 / (1 + 1 / np.log2(3))),
-    }
-
-
-def test_fewer_relevant_than_the_cutoff_can_be_perfect():
-    found = retrieval_metrics(["a", "b", "c"], ["a"], ks=(3,))
-    assert found is not None
-    assert found["ndcg@3"] == found["r@3"] == found["mrr"] == 1
-    assert found["p@3"] == pytest.approx(1 / 3)
-
-
-def test_duplicate_relevant_ids_count_once():
-    assert retrieval_metrics(["a"], ["a", "a"]) == retrieval_metrics(["a"], ["a"])
-
-
-def test_ndcg_by_hand():
-    hits = np.array([False, True, True])
-    assert ndcg(hits, 2, 3) == pytest.approx((1 / np.log2(3) + 0.5) / (1 + 1 / np.log2(3)))
-
-
-def test_published_f1_is_the_harmonic_mean_of_the_averages():
-    # graph-augmented ODMDS, table 2: BM25 on Story at 3
-    assert 100 * harmonic_mean(0.7117, 0.2816) == pytest.approx(40.35, abs=0.01)
 
 
 def test_invalid_arguments_raise():

