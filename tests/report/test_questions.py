@@ -29,11 +29,6 @@ def test_questions_are_spread_over_kinds(kinds: list[str], n: int) -> None:
         assert max(shown.values(), default=0) - min(cut) <= 1
 
 
-def test_within_a_kind_they_are_evenly_spaced() -> None:
-    rows = [{"kind": "general", "query_id": i} for i in range(100)]
-    assert [row["query_id"] for row in spread(rows, 4)] == [0, 25, 50, 75]
-
-
 def test_question_with_all_fields(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path)
     question = detail(stored, "all", 10).questions[1]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.evaluation.comparisons import comparisons, groups
+from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_assets.evaluation.leaderboard import leaderboard
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.report.stored import Stored, read_stored
@@ -49,7 +50,7 @@ def write_tables(
     questions = [question_of(i) | {"text": f"What of question {i}? {text}"} for i in range(n)]
     for question in questions:
         question["references"] = [f"{reference} {text}" for reference in question["references"]]
-    judges = _judgements(questions, text)
+    judges = _table("judgements", _judgements(questions, text))
     scores = _scores(questions, metrics)
     query_table = _table("queries", questions)
     with_method = [
@@ -63,8 +64,8 @@ def write_tables(
         "leaderboard": leaderboard(grouped, compared, {}),
         "comparisons": compared,
         "costs": _table("costs", _costs(n)),
-        "judgements": _table("judgements", judges),
-        "win_rates": _table("win_rates", _win_rates(n)),
+        "judgements": judges,
+        "win_rates": win_rates(judges),
     }
     store = ParquetStore(str(root))
     for name, rows in of_corpus.items():
@@ -178,15 +179,3 @@ def _judgements(questions: Sequence[Mapping], text: str) -> list[dict]:
         grade = {"judge": "g_eval", "criterion": "relevance", "verdict": "4", "value": 4.0}
         rows.append(common | {"method": "bm25", "opponent": None, "first": None} | grade)
     return rows
-
-
-def _win_rates(n: int) -> list[dict]:
-    common = {"criterion": "overall", "n": n, "ties": 0, "unparsed": 0}
-    common |= {"first_won": 0.5, "disagreement": 0.0, "is_own": False}
-    return [
-        common
-        | {"method": method, "opponent": opponent, "win_rate": rate, "low": rate, "high": rate}
-        | {"p_adjusted": 0.01}
-        | {"wins": 2 * n * int(rate), "losses": 2 * n * int(1 - rate)}
-        for method, opponent, rate in (("bm25", "dense", 1.0), ("dense", "bm25", 0.0))
-    ]
