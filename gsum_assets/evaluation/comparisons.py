@@ -67,9 +67,13 @@ class Group:
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
         """Return by metric the mean of each method, over the questions that it has."""
+        known = ~np.isnan(self.values)
+        alike: dict[bytes, list[int]] = {}  # columns that have exactly these questions
+        for column in range(len(self.columns)):
+            alike.setdefault(known[:, column].tobytes(), []).append(column)
         of_metric: dict[str, dict[str, Estimate]] = {}
-        for rows, columns in self._alike():
-            values = self.values[rows][:, columns]
+        for mask, columns in alike.items():
+            values = self.values[np.frombuffer(mask, dtype=bool)][:, columns]
             for column, mean, ends in zip(
                 columns, values.mean(axis=0), intervals(values), strict=True
             ):
@@ -101,15 +105,6 @@ class Group:
             for (i, j), difference in compared.items():
                 yield metric, methods[i], methods[j], difference
 
-    def _alike(self) -> Iterator[tuple[np.ndarray, list[int]]]:
-        """Yield questions, and the columns that have exactly these."""
-        known = ~np.isnan(self.values)
-        columns_of: dict[bytes, list[int]] = {}
-        for column in range(len(self.columns)):
-            columns_of.setdefault(known[:, column].tobytes(), []).append(column)
-        for mask, columns in columns_of.items():
-            yield np.frombuffer(mask, dtype=bool), columns
-
 
 def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:
     """Return the same with missing values (NaN), adjusted by Holm's method."""
@@ -120,15 +115,8 @@ def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Differ
             compared[i, j] = compare(both[:, i], both[:, j])
     adjusted = holm([comparison.p_value for comparison in compared.values()])
     return {
-        pair: Difference(
-            comparison.difference,
-            comparison.low,
-            comparison.high,
-            comparison.p_value,
-            p,
-            comparison.n,
-        )
-        for (pair, comparison), p in zip(compared.items(), adjusted, strict=True)
+        pair: Difference(c.difference, c.low, c.high, c.p_value, p, c.n)
+        for (pair, c), p in zip(compared.items(), adjusted, strict=True)
     }
 
 

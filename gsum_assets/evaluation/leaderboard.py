@@ -59,24 +59,12 @@ def leaderboard(
     for group in grouped:
         for metric, estimates in group.estimates().items():
             p_best = _against_best(group, metric, estimates, p_values)
-            for method, e in estimates.items():
+            for method, estimate in estimates.items():
                 p = p_best[method]
                 is_tie = p is None or p > SIGNIFICANT
                 latency = group.mean_of(seconds, metric, method)
                 rows += [
-                    (
-                        method,
-                        split,
-                        group.kind,
-                        metric,
-                        e.mean,
-                        e.low,
-                        e.high,
-                        e.n,
-                        p,
-                        is_tie,
-                        latency,
-                    )
+                    (method, split, group.kind, metric, *estimate, p, is_tie, latency)
                     for split in group.splits
                 ]
     return as_table("leaderboard", sorted(rows, key=lambda row: row[:4]))
@@ -120,21 +108,6 @@ def ranked_by_kind(
     """Return `ranked_methods` of each kind of question."""
     kinds = sorted(set(board["kind"].to_pylist()))
     return {kind: ranked_methods(board, kind, split) for kind in kinds}
-
-
-def best_methods(board: pa.Table) -> str:
-    """Return the best method of each kind of question by its first main metric, on one line."""
-    best = []
-    for kind, methods in ranked_by_kind(board).items():
-        if not methods:
-            continue
-        real = [entry for entry in methods if not is_upper_bound(entry[0])]
-        method, scores = (real or methods)[0]
-        metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
-        if metric in scores:
-            value = _cell(scores[metric], several=False).strip()
-            best.append(f"{kind}: {method} {metric} {value}")
-    return "; ".join(best) or "no scores"
 
 
 def to_markdown(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> str:

@@ -277,6 +277,4 @@ def _scored(inputs: Inputs, family: Family) -> Result:
     return Result(pa.concat_tables(points), shown=shown)
 
 
-@lru_cache(maxsize=2)  # load the model once for all methods
-def _pair_scorer(model: str, layer: int | None) -> PackageScorer:
-    return PackageScorer(model, layer)
+_pair_scorer = lru_cache(maxsize=2)(PackageScorer)  # loads the model once for all methods
