@@ -96,12 +96,12 @@ def init(folder: Path, corpus: str | None) -> None:
     from gsum_resources.dagster_io.instance import write_settings
 
     home = Home.from_environment()
-    created = init_corpus(folder, home, corpus, SETTINGS_TABLES)
-    for line in created.lines:
+    name, lines = init_corpus(folder, home, corpus, SETTINGS_TABLES)
+    for line in lines:
         click.echo(line)
     if write_settings(home):
         click.echo(f"{home.settings_file}: written; every key is commented out")
-    click.echo(f"next: gsum run {created.corpus}")
+    click.echo(f"next: gsum run {name}")
 
 
 @main.command()

@@ -3,9 +3,8 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -79,22 +78,18 @@ def no_corpus(root: Path) -> str:
     )
 
 
-@dataclass(frozen=True)
-class NewCorpus:
-    """A folder that is a corpus now; `lines` report what was written and found."""
-
-    corpus: str
-    lines: Sequence[str]
-
-
 def init_corpus(
     folder: Path, home: Home, name: str | None, tables: Mapping[str, type[BaseModel]]
-) -> NewCorpus:
+) -> tuple[str, list[str]]:
     """Make `folder` a corpus of `home`; existing documents and `corpus.toml` are kept.
 
     Parameters
     ----------
     tables : settings of the tables that `CorpusSettings` does not validate, by name.
+
+    Returns
+    -------
+    The name of the corpus, and lines that report what was written and found.
 
     Raises
     ------
@@ -107,46 +102,23 @@ def init_corpus(
             f"the corpora of this home are in {home.corpora}: copy the folder {folder} there with "
             "the object store's own client, such as `aws s3 sync`"
         )
-    if not folder.is_dir():
-        raise CorpusError(f"'{folder}' is no folder; name the folder with the documents")
     target = folder.resolve()
-    link, is_inside = link_corpus(target, home, name)
-    lines = []
+    link, is_inside = _linked(target, home, name)
     settings = target / SETTINGS_FILE
     if settings.exists() or settings.is_symlink():
-        lines.append(f"{settings}: already exists, unchanged")
+        lines = [f"{settings}: already exists, unchanged"]
     else:
         settings.write_text(commented_toml(tables), "utf-8")
-        lines.append(f"{settings}: written; every key is commented out")
+        lines = [f"{settings}: written; every key is commented out"]
     if not is_inside:
         lines.append(f"{link}: a link to {target}")
-    return NewCorpus(link.name, [*lines, found_in(target)])
+    return link.name, [*lines, found_in(target)]
 
 
-def link_corpus(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
-    """Make a folder a corpus of a home by a link, unless it is within the home already.
-
-    Returns
-    -------
-    The path of the corpus in the home, and whether the folder itself is there.
-
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist, contains the home, or the name is invalid or of another one.
-    """
+def _linked(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """Return the path of a corpus in the home, made a link to it unless it is there itself."""
     if not target.is_dir():
         raise CorpusError(f"'{target}' is no folder; name the folder with the documents")
-    link, is_inside = _link_path(target, home, name)
-    if not is_inside and not link.is_symlink():
-        link.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # another process has made it in this moment
-            link.symlink_to(target, target_is_directory=True)
-    return link, is_inside
-
-
-def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
-    """Return the path of a corpus in the home, and whether the folder itself is there."""
     corpora = home.corpora.resolve()
     if target == corpora or target in corpora.parents:
         raise CorpusError(
@@ -163,13 +135,17 @@ def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
     if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus '{corpus}': {problem}")
     link = corpora / corpus
-    is_taken = link.exists() or link.is_symlink()
-    if not is_inside and is_taken and not (link.is_dir() and link.samefile(target)):
+    if is_inside:
+        return link, True
+    link.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):  # linked before, or by another process in this moment
+        link.symlink_to(target, target_is_directory=True)
+    if not (link.is_dir() and link.samefile(target)):
         raise CorpusError(
             f"corpus '{corpus}' already exists in another folder: {os.path.realpath(link)}; "
             "choose a name with --corpus"
         )
-    return link, is_inside
+    return link, False
 
 
 def corpus_name(folder: str) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import pyarrow as pa
 
@@ -80,7 +79,7 @@ class Locations:
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
-        self._sections = cache(self._of_document)
+        self._sections: dict[str, list[dict]] = {}
 
     def __call__(self, document_id: str, start: int, end: int) -> str:
         """Return the location of the characters `start` to `end` of a document.
@@ -88,20 +87,16 @@ class Locations:
         It is `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
         `section "Scope › Exceptions"`, or "" if the document has none before `end`.
         """
-        return _location(self._sections(document_id), start, end)
-
-    def _of_document(self, document_id: str) -> list[dict]:
-        """Return the sections of a document by their start."""
-        rows = self._rows.filter(pc.equal(self._rows["document_id"], document_id))
-        return rows.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
-
-
-def _location(sections: list[dict], start: int, end: int) -> str:
-    pages = [row for row in sections if row["kind"] != "heading"]
-    if pages:
-        return (_pages if pages[0]["kind"] in _NUMBERED else _labels)(pages, start, end)
-    path = _path([row for row in sections if row["kind"] == "heading"], start, end)
-    return f'section "{_STEP.join(path)}"' if path else ""
+        if document_id not in self._sections:
+            rows = self._rows.filter(pc.equal(self._rows["document_id"], document_id))
+            by_start = rows.sort_by([("start", "ascending"), ("position", "ascending")])
+            self._sections[document_id] = by_start.to_pylist()
+        sections = self._sections[document_id]
+        marks = [row for row in sections if row["kind"] != "heading"]
+        if marks:
+            return (_pages if marks[0]["kind"] in _NUMBERED else _labels)(marks, start, end)
+        path = _path([row for row in sections if row["kind"] == "heading"], start, end)
+        return f'section "{_STEP.join(path)}"' if path else ""
 
 
 def _pages(pages: list[dict], start: int, end: int) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from gsum_assets.pipeline.corpus_settings import (
@@ -41,32 +40,26 @@ def _table(
     """Yield the lines of a table: its keys first, then its subtables."""
     inner = {}
     for name, field in model.model_fields.items():
-        nested = tables.get(name) if not path else None
         kinds = (field.annotation, *get_args(field.annotation))
         models = (k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel))
-        nested = nested or next(models, None)
+        nested = tables.get(name) or next(models, None)
         if nested is not None:
             inner[name] = nested
         elif field.default_factory is not dict:
-            yield from _key(name, field)
+            default = field.get_default(call_default_factory=True)
+            if isinstance(default, tuple | set | frozenset):
+                default = list(default)
+            is_unset = default is None or default is PydanticUndefined
+            # the syntax of JSON is that of TOML for these types
+            value = "…  (unset)" if is_unset else json.dumps(default, ensure_ascii=False)
+            yield from _comment(field.description or "")
+            yield f"# {name} = {value}"
     for name, nested in inner.items():
         inside = f"{path}.{name}".lstrip(".")
         yield ""
-        summary = " ".join((nested.__doc__ or "").split()).partition(": ")[2]
-        yield from _comment(summary) if summary else ()
+        yield from _comment(" ".join((nested.__doc__ or "").split()).partition(": ")[2])
         yield f"# [{inside}]"
         yield from _table(inside, nested, {})
-
-
-def _key(name: str, field: FieldInfo) -> Iterator[str]:
-    default = field.get_default(call_default_factory=True)
-    yield from _comment(field.description or "")
-    if isinstance(default, tuple | set | frozenset):
-        default = list(default)
-    unset = default is None or default is PydanticUndefined
-    # the syntax of JSON is that of TOML for these types
-    value = "…  (unset)" if unset else json.dumps(default, ensure_ascii=False)
-    yield f"# {name} = {value}"
 
 
 def _comment(text: str) -> list[str]:
@@ -74,11 +67,7 @@ def _comment(text: str) -> list[str]:
 
 
 def write_k(folder: Path, ks: Sequence[int]) -> str:
-    """Set `k` in the table `[retrieval]`: a number, or the list of values of a curve.
-
-    Returns
-    -------
-    The line written to the file.
+    """Set `k` in `[retrieval]` to a number, or the values of a curve; return the line written.
 
     Raises
     ------
@@ -86,22 +75,12 @@ def write_k(folder: Path, ks: Sequence[int]) -> str:
         If the file is invalid or cannot be written; then nothing is written.
     """
     value = ks[0] if len(ks) == 1 else list(ks)
-
-    def change(document: Any) -> None:
-        import tomlkit
-
-        document.setdefault("retrieval", tomlkit.table())["k"] = value
-
-    _change(folder, change)
+    _change(folder, lambda document: document.setdefault("retrieval", {}).update(k=value))
     return f"[retrieval] k = {value}"
 
 
 def keep_methods(folder: Path, methods: Sequence[str]) -> str:
-    """Set `methods`: those that every run keeps up to date from now on.
-
-    Returns
-    -------
-    The line written to the file.
+    """Set `methods`: those that every run keeps up to date from now on; return the line written.
 
     Raises
     ------
@@ -109,11 +88,7 @@ def keep_methods(folder: Path, methods: Sequence[str]) -> str:
         If the file is invalid or cannot be written; then nothing is written.
     """
     names = list(dict.fromkeys(methods))
-
-    def change(document: Any) -> None:
-        document["methods"] = names
-
-    _change(folder, change)
+    _change(folder, lambda document: document.update(methods=names))
     return f"methods = {json.dumps(names)} in {folder / SETTINGS_FILE}"
 
 

@@ -62,21 +62,21 @@ def test_key_without_default_is_listed() -> None:
 
 
 def test_external_folder_becomes_a_link(home: Home, folder: Path) -> None:
-    created = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert created.corpus == "My-papers-2026"
-    assert (home.corpora / created.corpus).resolve() == folder
-    assert load_settings(home.corpora / created.corpus) == CorpusSettings()
-    assert created.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
+    corpus, lines = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert corpus == "My-papers-2026"
+    assert (home.corpora / corpus).resolve() == folder
+    assert load_settings(home.corpora / corpus) == CorpusSettings()
+    assert lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
     (folder / "corpus.toml").write_text('title = "Mine"')
-    again = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert "unchanged" in again.lines[0]
+    _, lines = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert "unchanged" in lines[0]
     assert load_settings(folder).title == "Mine"
 
 
 def test_folder_inside_the_home_needs_no_link(home: Home) -> None:
     (home.corpora / "tales").mkdir(parents=True)
-    created = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
-    assert created.corpus == "tales"
+    corpus, _ = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
+    assert corpus == "tales"
     assert [path.name for path in home.corpora.iterdir()] == ["tales"]
     with pytest.raises(CorpusError, match="is already the corpus 'tales'"):
         init_corpus(home.corpora / "tales", home, "other", SETTINGS_TABLES)
@@ -148,5 +148,5 @@ def test_pipes_and_loops_of_links_are_named(home: Home, folder: Path) -> None:
     with pytest.raises(CorpusError, match="corpus 'loop' already exists in another folder"):
         init_corpus(folder, home, "loop", SETTINGS_TABLES)
     (folder / "corpus.toml").symlink_to("corpus.toml")
-    created = init_corpus(folder, home, "papers", SETTINGS_TABLES)
-    assert created.lines[0].endswith("already exists, unchanged")
+    _, lines = init_corpus(folder, home, "papers", SETTINGS_TABLES)
+    assert lines[0].endswith("already exists, unchanged")
