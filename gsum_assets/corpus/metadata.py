@@ -4,7 +4,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any
 
@@ -13,6 +13,7 @@ import yaml
 _FRONT_MATTER = re.compile(
     r"(?P<mark>---|\+\+\+)[ \t]*\n(?P<block>.*?)(?<=\n)(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL
 )
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MOST_BLOCK_CHARS = 65_536
 _MOST_CHARS = 1_000
 """A longer value is text that happens to have a column of its own."""
@@ -50,19 +51,15 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     return (values, text[match.end() :]) if isinstance(values, dict) else ({}, text)
 
 
-def metadata_of(values: Mapping[Any, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+def metadata_of(values: Mapping[Any, Any]) -> dict[str, Any]:
     """Return what is kept of a document's values: numbers, dates, short texts, and lists of these.
 
     Dates are texts such as "2024-05-01", nested tables JSON. Empty and long values are left out.
-
-    Parameters
-    ----------
-    without : names of the values that are no metadata.
     """
-    left_out, kept = set(without), {}
+    kept: dict[str, Any] = {}
     for key, value in values.items():
         name = str(key).strip()
-        plain = None if name in left_out else _plain(value)
+        plain = _plain(value)
         if name and len(name) <= _MOST_KEY_CHARS and plain not in (None, "", [], {}):
             kept[name] = plain
         if len(kept) == _MOST_KEYS:
@@ -82,10 +79,9 @@ def _plain(value: Any) -> Any:
             value = value.decode()
         except UnicodeDecodeError:
             return None
-    if isinstance(value, str):
+    if isinstance(value, str):  # half a surrogate pair is what bytes that are not UTF-8 become
         text = value.strip()
-        is_text = len(text) <= _MOST_CHARS and "\0" not in text and _is_unicode(text)
-        return text if is_text else None
+        return text if len(text) <= _MOST_CHARS and not _NO_TEXT.search(text) else None
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if value is None or isinstance(value, bool | int):
@@ -99,12 +95,3 @@ def _plain(value: Any) -> Any:
         whole = [item for item in items if item is not None]
         return whole if len(json.dumps(whole)) <= _MOST_CHARS else None
     return _plain(str(value))
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether a text has no half of a surrogate pair, as bytes that are not UTF-8 become."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -99,7 +99,7 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
     keys : names normalized by `name_key`; one without a letter or digit is never found.
     text_keys : texts normalized by `name_key`.
     """
-    pieces = {key: set(_pieces(key)) for key in keys}
+    pieces = {key: set(_pieces_of_name(key)) for key in keys}
     all_pieces = set().union(*pieces.values())
     texts_of_run: dict[str, set[int]] = defaultdict(set)
     for index, text in enumerate(text_keys):
@@ -107,7 +107,7 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
             texts_of_run[run].add(index)
     texts_with: dict[str, set[int]] = defaultdict(set)
     for run, indices in texts_of_run.items():
-        for piece in all_pieces.intersection(_all_pieces(run)):
+        for piece in all_pieces.intersection(_pieces(run, range(1, _PIECE_CHARS + 1))):
             texts_with[piece] |= indices
     holding = {}
     for key, own_pieces in pieces.items():
@@ -117,22 +117,16 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
     return holding
 
 
-def _pieces(key: str) -> Iterator[str]:
+def _pieces_of_name(key: str) -> Iterator[str]:
     """Yield the pieces that a text must have to contain a name."""
     for run in _RUNS.findall(key):
-        length = len(run) if run.isascii() else min(_PIECE_CHARS, len(run))
-        yield from _cut(run, length)
+        yield from _pieces(run, [len(run) if run.isascii() else min(_PIECE_CHARS, len(run))])
 
 
-def _all_pieces(run: str) -> Iterator[str]:
-    """Yield every possible piece of names in a run of a text."""
+def _pieces(run: str, lengths: Iterable[int]) -> Iterator[str]:
+    """Yield all substrings of a run that have one of the lengths; of ASCII the whole run."""
     if run.isascii():
         yield run
-    else:
-        for length in range(1, _PIECE_CHARS + 1):
-            yield from _cut(run, length)
-
-
-def _cut(run: str, length: int) -> Iterator[str]:
-    """Return all substrings of `length` characters."""
-    return (run[start : start + length] for start in range(len(run) - length + 1))
+        return
+    for length in lengths:
+        yield from (run[start : start + length] for start in range(len(run) - length + 1))

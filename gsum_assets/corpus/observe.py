@@ -163,18 +163,11 @@ def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
     known: dict[str, dict[str, Any]] = {}
     for row in earlier.to_pylist():
         known.setdefault(row["document_id"], row)
-    times = []
-    for document_id, hashed, modified in zip(
-        *(listed[name].to_pylist() for name in ("document_id", "content_hash", "modified")),
-        strict=True,
-    ):
-        row = known.get(document_id, {})
-        is_same = row.get("content_hash") == hashed
-        added, changed = row.get("added") or now, row.get("changed") or now if is_same else now
-        times.append((added, changed, (row.get("modified") if is_same else None) or modified))
-    for name, values in zip(
-        ("added", "changed", "modified"), zip(*times, strict=True), strict=False
-    ):
-        column = pa.array(values, listed.schema.field(name).type)
-        listed = listed.set_column(listed.schema.get_field_index(name), name, column)
-    return listed
+    rows = listed.to_pylist()
+    for row in rows:
+        before = known.get(row["document_id"], {})
+        is_same = before.get("content_hash") == row["content_hash"]
+        row["added"] = before.get("added") or now
+        row["changed"] = (before.get("changed") if is_same else None) or now
+        row["modified"] = (before.get("modified") if is_same else None) or row["modified"]
+    return pa.Table.from_pylist(rows, listed.schema)

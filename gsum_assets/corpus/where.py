@@ -1,7 +1,7 @@
 """Documents that fulfil a condition on their columns and metadata: `--where`."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -58,24 +58,20 @@ def documents_where(documents: pa.Table, condition: str) -> list[str]:
 def _require_expression(connection: Any, query: str) -> None:
     """Raise an error unless a query is one SELECT whose condition has no subquery."""
     ((serialized,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-    parsed = json.loads(serialized)
+    classes = set()
+
+    def noted(part: dict[str, Any]) -> dict[str, Any]:
+        classes.add(part.get("class"))
+        return part
+
+    parsed = json.loads(serialized, object_hook=noted)
     if parsed["error"]:
         raise CorpusError(f"where: {parsed['error_message']}; write one condition")
     (statement, *others) = parsed["statements"]
     node = statement["node"]
     is_select = node["type"] == "SELECT_NODE" and not node["modifiers"] and not others
-    if not is_select or any(part.get("class") == "SUBQUERY" for part in _parts(node)):
+    if not is_select or "SUBQUERY" in classes:
         raise CorpusError("where: write one condition on a document, without subqueries")
-
-
-def _parts(node: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every object in a parsed query."""
-    if isinstance(node, dict):
-        yield node
-    for child in (
-        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    ):
-        yield from _parts(child)
 
 
 def _further_columns(documents: pa.Table) -> dict[str, pa.Array]:

@@ -26,7 +26,21 @@ _TABLES = (
 _CITED = re.compile(r"\s*\[Data:([^\]]*)\]")
 _DATASET = re.compile(r"(\w+)\s*\(([^)]*)\)")
 
-_PASSAGE = pa.struct([("document_id", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
+_STRING = pa.string()
+_PASSAGE = pa.struct([("document_id", _STRING), ("start", pa.int64()), ("end", pa.int64())])
+_DESCRIBED = [("description", _STRING), ("passages", pa.list_(_PASSAGE))]
+_ENTITIES = pa.schema([("title", _STRING), ("type", _STRING), *_DESCRIBED])
+_RELATIONSHIPS = pa.schema(
+    [("source", _STRING), ("target", _STRING), ("weight", pa.float64()), *_DESCRIBED]
+)
+_COMMUNITIES = pa.schema(
+    [
+        ("community", pa.int64()),
+        ("parent", pa.int64()),
+        ("entities", pa.list_(_STRING)),
+        ("report", _STRING),
+    ]
+)
 
 
 def read_graphrag(source: Path) -> Contents:
@@ -46,40 +60,35 @@ def read_graphrag(source: Path) -> Contents:
     contents = Contents(documents=_documents(rows["documents"]))
     text_of = {document.document_id: document.text for document in contents.documents}
     id_of = dict(zip((row["id"] for row in rows["documents"]), text_of, strict=True))
-    place_of = _places(rows["text_units"], id_of, text_of)
+    passage_of = _passages(rows["text_units"], id_of, text_of)
     spelling = {
-        row["id"]: _spelling(row["title"], row["text_unit_ids"], place_of, text_of)
+        row["id"]: _spelling(row["title"], row["text_unit_ids"], passage_of, text_of)
         for row in rows["entities"]
     }
-    spelling_of_title = {row["title"]: spelling[row["id"]] for row in rows["entities"]}
+    of_title = {row["title"]: spelling[row["id"]] for row in rows["entities"]}
+
+    def located(row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+        passages = [passage_of[i] for i in row["text_unit_ids"] if i in passage_of]
+        return {**values, "description": row["description"], "passages": passages}
+
     entities = [
-        {
-            "title": spelling[row["id"]],
-            "type": row["type"],
-            "description": row["description"],
-            "passages": [place_of[i] for i in row["text_unit_ids"] if i in place_of],
-        }
-        for row in rows["entities"]
+        located(row, title=spelling[row["id"]], type=row["type"]) for row in rows["entities"]
     ]
     relationships = [
-        {
-            **{end: spelling_of_title.get(row[end], row[end]) for end in ("source", "target")},
-            "description": row["description"],
-            "weight": row["weight"],
-            "passages": [place_of[i] for i in row["text_unit_ids"] if i in place_of],
-        }
+        located(
+            row,
+            source=of_title.get(row["source"], row["source"]),
+            target=of_title.get(row["target"], row["target"]),
+            weight=row["weight"],
+        )
         for row in rows["relationships"]
     ]
-    texts = ("title", "type", "description")
     contents.tables = {
-        "graph/entities.parquet": _table(entities, texts),
-        "graph/relationships.parquet": _table(
-            relationships, ("source", "target", "description"), weight=pa.float64()
-        ),
-        "graph/communities.parquet": _communities(rows, spelling, spelling_of_title),
+        "graph/entities.parquet": pa.Table.from_pylist(entities, _ENTITIES),
+        "graph/relationships.parquet": pa.Table.from_pylist(relationships, _RELATIONSHIPS),
+        "graph/communities.parquet": _communities(rows, spelling, of_title),
     }
-    unplaced = len(rows["text_units"]) - len(place_of)
-    if unplaced:
+    if unplaced := len(rows["text_units"]) - len(passage_of):
         contents.notes.append(
             f"{unplaced:,} of {len(rows['text_units']):,} text units are not in their documents' "
             "texts; what they alone mention is searched by name"
@@ -97,35 +106,32 @@ def _documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
     return list(documents.values())
 
 
-def _places(
+def _passages(
     units: Iterable[Mapping[str, Any]], id_of: Mapping[str, str], text_of: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """Return document, first character and end of each text unit that its document contains."""
-    by_document: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    passages = {}
+    after: dict[str, int] = defaultdict(int)  # position up to which units of a document are found
     for unit in sorted(units, key=lambda unit: unit["human_readable_id"]):
-        by_document[id_of[unit["document_id"]]].append(unit)
-    places = {}
-    for document_id, own in by_document.items():
-        after = 0
-        for unit in own:
-            start = text_of[document_id].find(unit["text"], after)
-            start = text_of[document_id].find(unit["text"]) if start < 0 else start
-            if start >= 0:
-                after, end = start + 1, start + len(unit["text"])
-                places[unit["id"]] = {"document_id": document_id, "start": start, "end": end}
-    return places
+        document_id, words = id_of[unit["document_id"]], unit["text"]
+        start = text_of[document_id].find(words, after[document_id])
+        start = text_of[document_id].find(words) if start < 0 else start
+        if start >= 0:
+            after[document_id], end = start + 1, start + len(words)
+            passages[unit["id"]] = {"document_id": document_id, "start": start, "end": end}
+    return passages
 
 
 def _spelling(
     title: str,
     unit_ids: Sequence[str],
-    place_of: Mapping[str, Mapping[str, Any]],
+    passage_of: Mapping[str, Mapping[str, Any]],
     text_of: Mapping[str, str],
 ) -> str:
     """Return a name as the first text unit has it that contains it, preferably not in capitals."""
     pattern = re.compile(rf"(?<!\w){re.escape(title)}(?!\w)", re.IGNORECASE)
-    for place in (place_of[i] for i in unit_ids if i in place_of):
-        text = text_of[place["document_id"]][place["start"] : place["end"]]
+    for passage in (passage_of[i] for i in unit_ids if i in passage_of):
+        text = text_of[passage["document_id"]][passage["start"] : passage["end"]]
         if spellings := pattern.findall(text):
             return next((s for s in spellings if not s.isupper()), spellings[0])
     return title
@@ -134,64 +140,53 @@ def _spelling(
 def _communities(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     spelling: Mapping[str, str],
-    spelling_of_title: Mapping[str, str],
+    of_title: Mapping[str, str],
 ) -> pa.Table:
     """Return communities with names of their entities, and their reports as JSON."""
-    entity_of = {row["human_readable_id"]: spelling[row["id"]] for row in rows["entities"]}
-    ends_of = {
-        row["human_readable_id"]: [
-            spelling_of_title.get(row[end], row[end]) for end in ("source", "target")
+    names_of: dict[tuple[str, int], list[str]] = {
+        **{("entities", r["human_readable_id"]): [spelling[r["id"]]] for r in rows["entities"]},
+        **{
+            ("relationships", r["human_readable_id"]): [
+                of_title.get(r[end], r[end]) for end in ("source", "target")
+            ]
+            for r in rows["relationships"]
+        },
+    }
+
+    def finding_of(finding: Mapping[str, Any]) -> dict[str, Any]:
+        text = f"{finding['summary']} {finding['explanation']}"
+        names = [
+            name
+            for kind, numbers in _DATASET.findall(" ".join(_CITED.findall(text)))
+            for number in re.findall(r"\d+", numbers)
+            for name in names_of.get((kind.lower(), int(number)), ())
         ]
-        for row in rows["relationships"]
-    }
+        return {
+            "summary": _CITED.sub("", finding["summary"]),
+            "explanation": _CITED.sub("", finding["explanation"]),
+            "entities": list(dict.fromkeys(names)),
+        }
 
-    def cited(text: str) -> list[str]:
-        names: dict[str, None] = {}
-        for dataset, listed in _DATASET.findall(" ".join(_CITED.findall(text))):
-            for number in map(int, re.findall(r"\d+", listed)):
-                if dataset.lower() == "entities":
-                    names |= dict.fromkeys([entity_of[number]] if number in entity_of else [])
-                elif dataset.lower() == "relationships":
-                    names |= dict.fromkeys(ends_of.get(number, ()))
-        return list(names)
-
-    report_of = {
-        row["community"]: json.dumps(
-            {
-                "title": row["title"],
-                "summary": _CITED.sub("", row["summary"]),
-                "rating": row["rank"] or 0.0,
-                "rating_explanation": row["rating_explanation"],
-                "findings": [
-                    {
-                        "summary": _CITED.sub("", finding["summary"]),
-                        "explanation": _CITED.sub("", finding["explanation"]),
-                        "entities": cited(f"{finding['summary']} {finding['explanation']}"),
-                    }
-                    for finding in row["findings"] or ()
-                ],
-            },
-            ensure_ascii=False,
-        )
-        for row in rows["community_reports"]
-    }
-    columns = {
-        "community": pa.array([row["community"] for row in rows["communities"]], pa.int64()),
-        "parent": pa.array([row["parent"] for row in rows["communities"]], pa.int64()),
-        "entities": pa.array(
-            [[spelling[i] for i in row["entity_ids"]] for row in rows["communities"]],
-            pa.list_(pa.string()),
-        ),
-        "report": pa.array(
-            [report_of.get(row["community"]) for row in rows["communities"]], pa.string()
-        ),
-    }
-    return pa.table(columns)
-
-
-def _table(rows: Sequence[dict], texts: Sequence[str], **others: pa.DataType) -> pa.Table:
-    fields = [*((name, pa.string()) for name in texts), *others.items()]
-    return pa.Table.from_pylist(list(rows), pa.schema([*fields, ("passages", pa.list_(_PASSAGE))]))
+    report_of = {}
+    for row in rows["community_reports"]:
+        report = {
+            "title": row["title"],
+            "summary": _CITED.sub("", row["summary"]),
+            "rating": row["rank"] or 0.0,
+            "rating_explanation": row["rating_explanation"],
+            "findings": [finding_of(finding) for finding in row["findings"] or ()],
+        }
+        report_of[row["community"]] = json.dumps(report, ensure_ascii=False)
+    communities = [
+        {
+            "community": row["community"],
+            "parent": row["parent"],
+            "entities": [spelling[i] for i in row["entity_ids"]],
+            "report": report_of.get(row["community"]),
+        }
+        for row in rows["communities"]
+    ]
+    return pa.Table.from_pylist(communities, _COMMUNITIES)
 
 
 GRAPHRAG = Benchmark(
