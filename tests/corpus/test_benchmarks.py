@@ -16,85 +16,75 @@ from gsum_assets.pipeline.corpus_settings import load_settings
 
 _ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("GSUM_DATASETS", _ROOT / "../shared/datasets"))
+BENCHMARKS = {  # folder, documents, questions by split and by kind
+    "qmsum": (
+        "qmsum",
+        162 + 35,
+        {"train": 1257, "dev": 272},  # Zhong et al., Table 1
+        {"general": 162 + 35, "specific": 1257 + 272 - 162 - 35},
+    ),
+    "graphrag-bench": (
+        "graphrag_bench",
+        44 - 3,
+        {"dev": 550, "test": 477},
+        {"fact-retrieval": 542, "complex-reasoning": 247}
+        | {"contextual-summarize": 154, "creative-generation": 84},
+    ),
+    "squality": (
+        "squality",
+        75,
+        {"train": 250, "dev": 125},
+        {"general": 75, "specific": 300},
+    ),
+    "odsum-story": (
+        "odsum/story",
+        1190 - 52,  # sections that are empty
+        {"train": 250, "dev": 125},
+        {"general": 75, "specific": 300},
+    ),
+    "odsum-meeting": (
+        "odsum/meeting",
+        231,  # of 232 transcripts, Bro024 is empty
+        {"dev": 314},
+        {"specific": 314},
+    ),
+}
 
 
-def _import(name, source, corpora):
-    path = DATASETS / source
-    if not path.exists():
-        pytest.skip(f"{path} is missing; set GSUM_DATASETS")
-    report = import_benchmark(name, path, corpora)
-    folder = corpora / name
-    documents, rejected = load(folder, load_settings(folder))
-    queries, failures = load_queries(folder, [document.document_id for document in documents])
-    assert rejected == []
-    assert failures == []
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_counts_are_those_of_the_paper(tmp_path: Path, name: str) -> None:
+    folder, n_documents, by_split, by_kind = BENCHMARKS[name]
+    if not (DATASETS / folder).exists():
+        pytest.skip(f"{DATASETS / folder} is missing; set GSUM_DATASETS")
+    report = import_benchmark(name, DATASETS / folder, tmp_path)
+    documents, rejected = load(tmp_path / name, load_settings(tmp_path / name))
+    text_of = {document.document_id: document.text for document in documents}
+    queries, failures = load_queries(tmp_path / name, list(text_of))
+    assert (rejected, failures) == ([], [])
     assert (report.n_documents, report.n_queries) == (len(documents), len(queries))
-    return report, {document.document_id: document for document in documents}, queries
+    assert len(documents) == n_documents
+    assert Counter(query.split for query in queries) == by_split
+    assert Counter(query.kind for query in queries) == by_kind
+    if name == "qmsum":
+        text = "\n".join(text_of.values())
+        assert not re.search(r"\{\w+\}|[A-Z]_[A-Z]_| [.,]\s|\w 's ", text)
+        assert all(re.match(r".{1,150}?: \S", line) for line in text.split("\n"))
+        assert all(query.retrieval_text.startswith(query.text) for query in queries)
+    elif name == "squality":
+        assert {len(query.references) for query in queries} == {4}
+    elif name == "odsum-story":
+        # An independent link: the official lines of queries carry their story's title.
+        sections = {
+            story["title"]: [text.rstrip() for text in story["divided_document"] if text.strip()]
+            for split in ("train", "dev", "test")
+            for story in _lines(f"odsum/story/documents/{split}.jsonl.gz")
+        }
+        titles = [line[0]["title"] for line in _lines("odsum/story/queries.jsonl.gz")]
+        for i, query in enumerate(queries):
+            texts = [text_of[key] for key in query.relevant_document_ids]
+            assert texts == sections[titles[i // 5]]
 
 
-def test_qmsum(tmp_path):
-    _, documents, queries = _import("qmsum", "qmsum", tmp_path)
-    assert Counter(key.split("-")[1] for key in documents) == {"train": 162, "val": 35}
-    general = [query for query in queries if query.kind == "general"]
-    assert Counter(query.split for query in general) == {"train": 162, "dev": 35}
-    assert Counter(query.split for query in queries)["train"] == 1257  # Zhong et al., Table 1
-    assert Counter(query.split for query in queries)["dev"] == 272
-    assert all(query.retrieval_text.startswith(query.text) for query in queries)
-    assert all(len(query.retrieval_text) > len(query.text) for query in general)
-    text = "\n".join(document.text for document in documents.values())
-    assert not re.search(r"\{\w+\}|[A-Z]_[A-Z]_| [.,]\s|\w 's ", text)
-    assert all(re.match(r".{1,150}?: \S", line) for line in text.split("\n"))
-
-
-def test_graphrag_bench(tmp_path):
-    report, documents, queries = _import("graphrag-bench", "graphrag_bench", tmp_path)
-    assert len(documents) == 44 - 3
-    assert len(queries) == 1027
-    assert Counter(query.kind for query in queries) == {
-        "fact-retrieval": 542,
-        "complex-reasoning": 247,
-        "contextual-summarize": 154,
-        "creative-generation": 84,
-    }
-    assert Counter(query.split for query in queries) == {"dev": 550, "test": 477}
-    assert all(document.title for document in documents.values())
-    assert len(report.notes) == 2
-
-
-def test_squality(tmp_path):
-    _, documents, queries = _import("squality", "squality", tmp_path)
-    assert len(documents) == 75
-    assert Counter(query.split for query in queries) == {"train": 250, "dev": 125}
-    assert Counter(query.kind for query in queries) == {"general": 75, "specific": 300}
-    assert {len(query.references) for query in queries} == {4}
-
-
-def test_odsum_story(tmp_path):
-    report, documents, queries = _import("odsum-story", "odsum/story", tmp_path)
-    assert len(documents) == 1190 - 52
-    assert report.notes == ["52 of 1190 sections are empty and left out"]
-    assert Counter(query.split for query in queries) == {"train": 250, "dev": 125}
-    # An independent link: the official lines of queries carry their story's title.
-    sections = {
-        story["title"]: [text.rstrip() for text in story["divided_document"] if text.strip()]
-        for split in ("train", "dev", "test")
-        for story in _lines(DATASETS / f"odsum/story/documents/{split}.jsonl.gz")
-    }
-    titles = [line[0]["title"] for line in _lines(DATASETS / "odsum/story/queries.jsonl.gz")]
-    assert len(titles) == len(queries) / 5
-    for i, query in enumerate(queries):
-        texts = [documents[key].text for key in query.relevant_document_ids]
-        assert texts == sections[titles[i // 5]]
-
-
-def _lines(path):
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
+def _lines(file: str) -> list:
+    with gzip.open(DATASETS / file, "rt", encoding="utf-8") as stream:
         return [json.loads(line) for line in stream]
-
-
-def test_odsum_meeting(tmp_path):
-    report, documents, queries = _import("odsum-meeting", "odsum/meeting", tmp_path)
-    assert len(documents) == 231  # of 232 transcripts, Bro024 is empty
-    assert any("(Bro024)" in note for note in report.notes)
-    assert len(queries) == 314
-    assert all(query.relevant_document_ids for query in queries)

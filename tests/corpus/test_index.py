@@ -10,13 +10,16 @@ import pytest
 
 from gsum_assets.answering.workspace import section_of
 from gsum_assets.corpus.chunk import chunk_documents
-from gsum_assets.corpus.index import CORPUS
+from gsum_assets.corpus.index import CORPUS, with_earlier
 from gsum_assets.corpus.load import Document, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
+from gsum_assets.evidence.sentence_index import sentence_rows
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
 from gsum_assets.pipeline.step import Inputs, Step, run
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.lineage import code_version_of
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance, conform
 from tests.models import HashEmbedder
 
 STEPS: dict[str, Step] = {step.table: step for step in CORPUS}
@@ -137,3 +140,73 @@ def test_missing_folder_raises(folder: Path) -> None:
     read = inputs_of(folder, source_documents=LISTING.empty())
     with pytest.raises(ValueError, match=r"^documents: no corpus folder"):
         STEPS["documents"].result(replace(read, folder=None))
+
+
+NAME = "evidence.sentences"
+SENTENCES = TABLES[NAME]
+TEXTS = {
+    "c2": "A lamp met a clerk. The river was high.",
+    "c1": "A boat met a lamp.",
+    "c3": "The clerk slept.",
+}
+
+
+def chunks(*ids: str) -> pa.Table:
+    rows = [{"chunk_id": i, "document_id": "d", "text": TEXTS[i]} for i in ids]
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.fixture
+def stored_inputs(tmp_path: Path) -> Inputs:
+    """Inputs of a step whose table has rows of c1 and c2."""
+    embedder, store = HashEmbedder(), ParquetStore(str(tmp_path))
+    written = Provenance(
+        "", code_version_of(SENTENCES, "1"), {"model:embedding_model": embedder.identity}
+    )
+    rows = sentence_rows(chunks("c1", "c2"), embedder)
+    store.write(SENTENCES, Partition("tales", "00"), rows, written)
+    return Inputs({}, "tales", code_version="1", store=store).with_tables(
+        {"embedding_model": embedder}
+    )
+
+
+def computed(stored_inputs: Inputs, *ids: str) -> tuple[pa.Table, list[str]]:
+    """Return the rows of chunks, and the chunks that were computed."""
+    fresh: list[str] = []
+
+    def compute(some: pa.Table) -> pa.Table:
+        fresh.extend(some["chunk_id"].to_pylist())
+        return sentence_rows(some, HashEmbedder())
+
+    return with_earlier(stored_inputs, NAME, chunks(*ids), compute), fresh
+
+
+@pytest.mark.parametrize(
+    ("ids", "new"),
+    [(["c3", "c2"], ["c3"]), (["c2", "c1"], [])],  # of the second the order of the file differs
+)
+def test_only_new_chunks_are_computed_and_rows_equal_those_of_a_rebuild(
+    stored_inputs: Inputs, ids: list[str], new: list[str]
+) -> None:
+    rows, fresh = computed(stored_inputs, *ids)
+    assert fresh == new
+    rebuilt = sentence_rows(chunks(*ids), HashEmbedder())
+    assert rows.to_pylist() == rebuilt.to_pylist()
+    hashes = [content_hash(conform(SENTENCES, table, "")) for table in (rows, rebuilt)]
+    assert hashes[0] == hashes[1]
+
+
+def test_rows_of_another_code_model_or_bucket_do_not_count(stored_inputs: Inputs) -> None:
+    other_model = stored_inputs.with_tables({"embedding_model": HashEmbedder("another")})
+    for other in (
+        replace(stored_inputs, code_version="2"),
+        replace(stored_inputs, buckets=["01"]),
+        other_model,
+    ):
+        assert computed(other, "c1", "c2")[1] == ["c1", "c2"]
+    assert computed(replace(stored_inputs, buckets=["00"]), "c1", "c2")[1] == []
+
+
+def test_without_a_store_everything_is_computed() -> None:
+    alone = Inputs({}, "tales").with_tables({"embedding_model": HashEmbedder()})
+    assert computed(alone, "c1")[1] == ["c1"]

@@ -110,12 +110,3 @@ def test_graph_version_depends_on_its_files_only(house: House) -> None:
     assert version() not in seen
     (house.folder / ENTITIES).unlink()
     assert version() == seen[0]
-
-
-def test_a_graph_changes_no_other_listing(house: House) -> None:
-    graph_version(house, CORPUS)
-    before = {name: house.table(name) for name in ("source_documents", "source_queries")}
-    write(house.folder / ENTITIES, b"one")
-    graph_version(house, CORPUS)
-    assert house.table("source_graph")["file"].to_pylist() == [ENTITIES]
-    assert {name: house.table(name) for name in before} == before

@@ -183,11 +183,6 @@ def test_bad_csv_rows_are_rejected(tmp_path):
     assert "empty" in reasons[("documents.csv", 8)]
 
 
-def test_long_csv_field_is_read(tmp_path):
-    _write(tmp_path, {"documents.csv": "id,text\na," + "word " * 100_000})
-    assert len(load(tmp_path, SETTINGS)[0][0].text) == 499_999
-
-
 def test_citations_of_a_document_are_read(tmp_path):
     lines = [
         {"id": "j0", "text": "x", "cites": ["a", "gone", "a", 17]},
@@ -374,36 +369,6 @@ def test_loading_in_shares_equals_loading_at_once(tmp_path_factory, lines):
     assert {d for share in shares for d in share[0]} == set(documents)
     assert sum(len(share[0]) for share in shares) == len(documents)
     assert {r for share in shares for r in share[1]} == set(rejected)
-
-
-def test_symlink_cycles_are_not_followed(tmp_path):
-    _write(tmp_path, {"sub/a.txt": "a"})
-    (tmp_path / "sub" / "up").symlink_to(tmp_path, target_is_directory=True)
-    good, reasons = _reasons(tmp_path)
-    assert good == ["sub--a"]
-    assert "read already on the way to it" in reasons.pop(("sub/up/", 0))
-    assert reasons == {}
-
-
-def test_remote_folders(tmp_path):
-    from upath import UPath
-
-    folder = UPath("memory://corpus-load-test")
-    (folder / "notes").mkdir(parents=True, exist_ok=True)
-    (folder / "notes" / "a.txt").write_bytes(b"far away")
-    (folder / "documents.jsonl.gz").write_bytes(gzip.compress(b'{"id": "j", "text": "x"}'))
-    documents, rejected = load(folder, SETTINGS)
-    assert [d.document_id for d in documents] == ["j", "notes--a"]
-    assert rejected == []
-
-
-def test_buckets_are_stable_and_even():
-    assert bucket_of("qmsum-val-003") == bucket_of("qmsum-val-003")
-    counts = [0] * 8
-    for i in range(8000):
-        counts[int(bucket_of(f"document {i}"))] += 1
-    assert max(abs(count - 1000) for count in counts) < 120  # four standard deviations
-    assert {bucket_of(str(i), 3) for i in range(50)} == {"00", "01", "02"}
 
 
 def test_link_to_unmounted_target_keeps_its_documents(tmp_path):

@@ -66,8 +66,6 @@ def test_corpus_prompt_overrides_home_and_home_overrides_default(folders: list[P
         ("Say {max_word}.", r"response.md: unknown placeholder \{max_word\}; .*\{max_words\}"),
         ("Say {max_words} and {}.", r"unknown placeholder \{\}"),
         ("Say {max_words:>100000}.", r"unknown placeholder \{max_words:>100000\}"),
-        ("Say {max_words!r}.", r"unknown placeholder \{max_words!r\}"),
-        ("Say {max_words.real}.", r"unknown placeholder \{max_words.real\}"),
         ("Say it.", r"response.md: placeholder \{max_words\} is missing; write it"),
         ('Say {"a": 1} {max_words}.', r'unknown placeholder \{"a": 1\}.*write \{\{ and \}\}'),
         ("Say } {max_words}.", r"response.md: .*write \{\{ and \}\}"),
@@ -88,12 +86,6 @@ def test_an_answer_prompt_may_have_a_form_or_a_length(folders: list[Path], text:
     put(folders[1], "answers/answer.md", "{kind}")
     with pytest.raises(CorpusError, match=r"\{kind\}; this prompt has \{form\}, \{max_words\}"):
         prompt_in(folders, "answers", "answer", known=PROMPTS)
-
-
-def test_non_utf8_prompt_file_is_named(folders: list[Path]) -> None:
-    put(folders[0], "gor/response.md", "").write_bytes(b"\xff\xfe")
-    with pytest.raises(CorpusError, match=r"response.md: not UTF-8 at byte 0; save it as UTF-8"):
-        response(folders)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +110,7 @@ def test_file_without_overrides_raises(folders: list[Path], name: str, error: st
     ("language", "end"),
     [
         ("en", "words."),
-        ("en-GB", "words."),
         ("de", "words. Write in German."),
-        ("pt-BR", "words. Write in Portuguese."),
         ("ZH_hant", "words. Write in Chinese."),
         ("tlh", "words. Write in the language with the code tlh."),
     ],

@@ -14,13 +14,12 @@ from gsum_assets.corpus.find import corpora_in, find_corpus, init_corpus
 from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
 from gsum_assets.corpus.load import Document, load, scan
-from gsum_assets.corpus.settings_file import write_k
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.prompts import PromptFolder, overrides, prompt_text
 from gsum_assets.registry.families import PROMPTS
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.paths import is_remote, path_at
+from gsum_resources.settings.paths import path_at
 from gsum_resources.settings.schema import SettingsError
 
 SETTINGS = CorpusSettings()
@@ -59,12 +58,6 @@ def root(local: Path) -> Iterator[Path]:
             target.write_bytes(file.read_bytes())
     yield root
     root.fs.rm(root.path, recursive=True)  # type: ignore[attr-defined] - of a URL
-
-
-def test_a_path_at_a_url_is_remote(tmp_path: Path) -> None:
-    assert is_remote(path_at("memory://x/corpora/"))
-    assert path_at(str(tmp_path)) == tmp_path.resolve()
-    assert not is_remote(path_at(str(tmp_path)))
 
 
 def test_records_are_those_of_the_folder(local: Path, root: Path) -> None:
@@ -110,12 +103,6 @@ def test_documents_are_taken_out(root: Path) -> None:
     assert {"two", "deep--b"} <= left
     assert not {"a", "one"} & left
     assert b"A line" not in (folder / "documents.jsonl").read_bytes()
-
-
-def test_k_is_written(root: Path) -> None:
-    assert write_k(root / "tales", [3]) == "[retrieval] k = 3"
-    assert load_settings(root / "tales").retrieval == {"k": 3}
-    assert load_settings(root / "tales").documents.max_bytes == 100_000
 
 
 def test_prompts_are_found_by_one_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,8 +119,3 @@ def test_evidence_outside_all_passages_is_reported():
     assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
     assert len(failures) == 1
     assert "'q'" in failures[0]
-
-
-def test_rows_match_the_table_schema():
-    rows, _ = query_rows([query_with()], TABLES["chunks"].empty())
-    assert rows.schema.names == TABLES["queries"].schema.names

@@ -39,11 +39,6 @@ def test_every_section_is_read(tmp_path):
     assert settings.gor == {"epochs": 3, "model": {"layers": 2}}
 
 
-def test_settings_are_frozen():
-    with pytest.raises(ValueError, match="frozen"):
-        CorpusSettings().title = "other"  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
     ("text", "fragments"),
     [
@@ -65,14 +60,3 @@ def test_errors_name_file_key_and_value(tmp_path, text, fragments):
         _settings(tmp_path, text)
     for fragment in [str(tmp_path / "corpus.toml"), *fragments]:
         assert fragment in str(error.value)
-
-
-def test_only_reading_settings_change_the_fingerprint(tmp_path):
-    plain = CorpusSettings().reading_fingerprint()
-    assert (
-        _settings(
-            tmp_path, "title = 'x'\n[chunking]\nmax_tokens = 99\n[gor]\na = 1"
-        ).reading_fingerprint()
-        == plain
-    )
-    assert _settings(tmp_path, "[documents]\nmax_bytes = 7").reading_fingerprint() != plain
