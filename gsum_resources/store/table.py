@@ -13,8 +13,8 @@ class Column:
     """A column: its Arrow type, a one-line description, whether it may be null.
 
     A column that is `ignored_by_hash` (latency, time) may differ after a rebuild: the content hash
-    leaves it out. A `label` is a string that names no document and quotes none, nor a question or reply:
-    a kind, a model, a metric, a hash.
+    leaves it out. A `label` is a string that names no document and quotes none, nor a question or
+    reply: a kind, a model, a metric, a hash.
     """
 
     name: str
