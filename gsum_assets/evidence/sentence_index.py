@@ -96,10 +96,20 @@ class JoinedSentences:
 
     @cached_property
     def _lengths(self) -> np.ndarray:
-        """Lengths of the windows' vectors, weighted sums of their sentences', `(n_windows,)`."""
-        sums = _sums(self.vectors * self._n_words[:, None])
+        """Lengths of the windows' vectors, the sums of their sentences', `(n_windows,)`.
+
+        From the inner products of sentences: the square of a sum has one for each pair.
+        """
         first, last = self._bounds.T
-        return np.linalg.norm(sums[last] - sums[first], axis=1)
+        squares = np.zeros(len(first))
+        for apart in range(min(max(_WINDOWS), len(self.vectors))):
+            n = len(self.vectors) - apart
+            products = np.einsum("ij,ij->i", self.vectors[:n], self.vectors[apart:])
+            sums = _sums(products * self._n_words[:n] * self._n_words[apart:])
+            lower = np.minimum(first, n)
+            upper = np.maximum(last - apart, lower)
+            squares += (2 if apart else 1) * (sums[upper] - sums[lower])
+        return np.sqrt(np.maximum(squares, 0))
 
     def means_of_best(self, values: np.ndarray, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return the mean of each passage's n largest values, or of all if it has fewer.
@@ -152,10 +162,8 @@ def _windows(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
-    """Return the sums of all prefixes along the first axis, from the empty one."""
-    sums = np.zeros((len(values) + 1, *values.shape[1:]))
-    np.cumsum(values, axis=0, out=sums[1:])
-    return sums
+    """Return the sums of all prefixes, from the empty one, `(n + 1,)`."""
+    return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
 class SentenceArrays(NamedTuple):
