@@ -19,8 +19,7 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
-from gsum_resources.store.kept import Kept
-from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.lazy import Kept, Lazy, lazy_rows
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 

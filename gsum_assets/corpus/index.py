@@ -194,8 +194,8 @@ def with_earlier(
     pa.Table
         Rows in the order of `chunks`.
     """
-    stored = inputs.earlier(name, models=["embedding_model"])
-    earlier = stored.rows_with("chunk_id", chunks["chunk_id"].to_pylist())
+    chunk_ids = chunks["chunk_id"].to_pylist()
+    earlier = inputs.earlier_rows(name, "chunk_id", chunk_ids, ["embedding_model"])
     if not earlier.num_rows:
         return compute(chunks)
     is_known = pc.is_in(chunks["chunk_id"], value_set=pc.unique(earlier["chunk_id"]))

@@ -44,7 +44,6 @@ from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.checkpoints import learnt_hash
-from gsum_resources.store.earlier import path_beside
 from gsum_resources.store.parquet_store import Partition
 
 _STATE = "training.pt"  # of a training in progress, beside the file of `gor.model`
@@ -177,7 +176,7 @@ def _trained(
 
     store = inputs.warehouse
     partition = Partition(inputs.corpus, method=inputs.method)
-    state = path_beside(store, TABLES["gor.model"], partition, _STATE)
+    state = store.path(TABLES["gor.model"], partition, _STATE)
     show = inputs.progress("epochs")
     resume = store.fs.cat_file(state) if store.fs.exists(state) else None
     trained = train(

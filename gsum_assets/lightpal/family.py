@@ -73,10 +73,10 @@ def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
     lists = lists_of(inputs.tables["candidates"].columns(_LISTS), collection)
-    earlier = inputs.earlier("lightpal.context_scores", models=["passage_scorer"])
-    rows = context_scores(
-        lists, collection, scorer, earlier.rows_with("passage_id", collection.chunk_ids)
+    earlier = inputs.earlier_rows(
+        "lightpal.context_scores", "passage_id", collection.chunk_ids, ["passage_scorer"]
     )
+    rows = context_scores(lists, collection, scorer, earlier)
     n_pairs = sum(near.numbers.size for near in lists.values())
     counts = {"pairs_scored": scorer.n_scored, "pairs": n_pairs}
     return Result(rows, shown=lambda: {"context_scores": counts})

@@ -20,10 +20,9 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.engine.blocks import LOCAL, Engine
 from gsum_resources.messages.progress import Report, reporter
 from gsum_resources.store.array_cache import ArrayCache
-from gsum_resources.store.earlier import Earlier
-from gsum_resources.store.input_key import InputKey, section_version
-from gsum_resources.store.kept import Kept
-from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lazy import Kept, Lazy, lazy_rows
+from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
@@ -128,24 +127,36 @@ class Inputs:
         """Return the results computed earlier by a model of this identity."""
         return Memo(self.warehouse, kind, identity)
 
-    def earlier(
-        self, table: str, models: Sequence[str] = (), settings: Sequence[str] = ()
-    ) -> Earlier:
-        """Return the rows of a table of the step that an earlier run of it wrote.
+    def earlier_rows(
+        self, table: str, column: str, values: Sequence[str], models: Sequence[str]
+    ) -> pa.Table:
+        """Return rows of a table of the step that an earlier run of it wrote.
+
+        They count if the same code and models wrote them. The key of a row says what else it was
+        computed from: the id of a chunk, for example, is a hash of its text.
 
         Parameters
         ----------
-        models, settings : models and sections of `corpus.toml` on which every row depends.
+        column, values : the rows whose text in a column is one of `values`.
+        models : the models on which every row depends.
         """
-        versions = {InputKey("model", name): self.model(name).identity for name in models}
-        for name in settings:
-            version = section_version(self.settings(name))
-            versions[InputKey("settings", name, self.corpus)] = version
-        depends_on = {str(key): version for key, version in versions.items()}
-        table_of_step = TABLES[table]
-        return Earlier(
-            self.store, table_of_step, self.corpus, self.buckets, self.code_version, depends_on
-        )
+        written = TABLES[table]
+        if self.store is None:
+            return written.empty()
+        code_version = code_version_of(written, self.code_version)
+        versions = {str(InputKey("model", name)): self.model(name).identity for name in models}
+        files = [
+            file
+            for file in self.store.partitions(written, self.corpus)
+            if not self.buckets or file.bucket in self.buckets
+        ]
+        valid = [
+            file
+            for file, footer in self.store.footers(written, files).items()
+            if footer.code_version == code_version and versions.items() <= footer.inputs.items()
+        ]
+        rows = lazy_rows(self.store, written, valid).rows_with(column, values)
+        return rows.select(written.schema.names)
 
     def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[], Value]) -> Value:
         """Return what is computed from some tables of the corpus alone, such as an index.

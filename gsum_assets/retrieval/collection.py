@@ -6,7 +6,6 @@ scope. The answer to a question about one meeting then depends on that meeting o
 change when other meetings are added or removed.
 """
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ import pyarrow as pa
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.kept import Kept
+from gsum_resources.store.lazy import Kept
 
 Value = TypeVar("Value")
 
@@ -92,18 +91,6 @@ class Collection:
         """By level, the indices of documents and chunks in the alphabetical order of their ids."""
         levels = {"document": self.document_ids, "node": self.chunk_ids}
         return {level: alphabetical(ids) for level, ids in levels.items()}
-
-    @cached_property
-    def digests(self) -> dict[str, str]:
-        """A digest of the chunks and embeddings of each document, by its id."""
-        assert self.embeddings is not None
-        digests = {}
-        for index, document_id in enumerate(self.document_ids):
-            chunks = slice(*self.starts[index : index + 2])
-            digest = hashlib.blake2b("\0".join(self.chunk_ids[chunks]).encode(), digest_size=16)
-            digest.update(self.embeddings[chunks].tobytes())
-            digests[document_id] = digest.hexdigest()
-        return digests
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
         """Return the similarities of all chunks to a question's unit vector, `(n_chunks,)`.

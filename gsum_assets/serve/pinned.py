@@ -19,12 +19,10 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_resources.store.input_key import InputKey
-from gsum_resources.store.kept import Kept
-from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.lazy import Kept, Lazy, RowIndex
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import FILE_NAME, Partition, Provenance, provenance_of
-from gsum_resources.store.row_index import RowIndex
 from gsum_resources.store.table import Table
 
 _IN_MEMORY = 2**30  # bytes of a table's rows of which selected ones stay decoded in memory

@@ -1,14 +1,21 @@
-"""An input that is read on demand."""
+"""Inputs that are read on demand, and what a resident process keeps of them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain
+from threading import Lock
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.partition import StoreError, version_of
 from gsum_resources.store.table import Table
+
+Value = TypeVar("Value")
 
 
 class Lazy:
@@ -156,3 +163,77 @@ def require_written(
 def rows_where(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
     """Return the rows whose value of a column is one of `values`."""
     return rows.filter(pc.is_in(rows[column], value_set=values))
+
+
+class RowIndex:
+    """Selects rows in the time that these rows take, not the table.
+
+    Parameters
+    ----------
+    parts : of the table, at least one.
+    n_kept : parts whose rows stay decoded in memory, those used last.
+    """
+
+    def __init__(self, parts: Sequence[Lazy], n_kept: int) -> None:
+        self._parts = parts
+        self._part = lru_cache(n_kept)(lambda number: parts[number].get().combine_chunks())
+        self._rows_by = cache(self._sorted)
+
+    def rows_with(self, column: str, values: pa.Array) -> pa.Table:
+        """Return the rows whose text in a column is one of `values`, in the table's order."""
+        hashes, rows, bounds = self._rows_by(column)
+        wanted = np.array([hash(value) for value in values.to_pylist()], np.int64)
+        first, last = (np.searchsorted(hashes, wanted, side) for side in ("left", "right"))
+        chosen = np.unique(
+            np.concatenate([rows[:0], *(rows[slice(*of)] for of in zip(first, last, strict=True))])
+        )
+        numbers = np.searchsorted(bounds, chosen, "right") - 1
+        tables = [
+            # equal hashes are not always of equal values
+            rows_where(
+                self._part(number).take(chosen[numbers == number] - bounds[number]), column, values
+            )
+            for number in np.unique(numbers).tolist()
+        ]
+        return pa.concat_tables(tables) if tables else self._part(0).slice(0, 0)
+
+    def _sorted(self, column: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return hashes of all values, ascending, the row of each, and the first row of parts."""
+        columns = [part.columns([column])[column].to_pylist() for part in self._parts]
+        lengths = list(map(len, columns))
+        hashes = np.fromiter(map(hash, chain.from_iterable(columns)), np.int64, sum(lengths))
+        order = np.argsort(hashes, kind="stable")
+        return hashes[order], order, np.cumsum([0, *lengths])
+
+
+class Kept:
+    """Values by name, of which each is kept for the versions of its inputs that were used last.
+
+    While tables are replaced, questions of some methods are still answered from the old ones; a
+    value is therefore kept for two versions. Threads that need the same value wait for the one that
+    makes it.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, OrderedDict[Hashable, _Slot]] = {}
+        self._lock = Lock()
+
+    def get(self, name: Hashable, version: Hashable, make: Callable[[], Value]) -> Value:
+        """Return a value of a version, which is made if it is not kept."""
+        with self._lock:
+            versions = self._values.setdefault(name, OrderedDict())
+            slot = versions.setdefault(version, _Slot())
+            versions.move_to_end(version)
+            while len(versions) > 2:
+                versions.popitem(last=False)
+        with slot.lock:
+            if not slot.is_made:
+                slot.value = make()
+                slot.is_made = True
+        return slot.value
+
+
+class _Slot:
+    def __init__(self) -> None:
+        self.lock, self.is_made = Lock(), False
+        self.value: Any = None

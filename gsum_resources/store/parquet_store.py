@@ -92,9 +92,9 @@ class ParquetStore:
         self.writes_behind: Executor | None = None
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
-    def path(self, table: Table, partition: Partition) -> str:
-        """Return the path of a partition's file."""
-        return f"{self.root}/{table.name}/{partition.path}/{FILE_NAME}"
+    def path(self, table: Table, partition: Partition, name: str = FILE_NAME) -> str:
+        """Return the path of a partition's file, or of one beside it."""
+        return f"{self.root}/{table.name}/{partition.path}/{name}"
 
     def write(
         self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance

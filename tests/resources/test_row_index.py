@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.store.lazy import Lazy, rows_where
-from gsum_resources.store.row_index import RowIndex
+from gsum_resources.store.lazy import Lazy, RowIndex, rows_where
 
 VALUES = st.sampled_from(["a", "b", "ab", "é", "", "\U0001f600"])
 
@@ -25,7 +24,7 @@ def test_rows_are_those_of_a_filter(parts: list[list[str]], wanted: list[str]) -
 
 
 def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gsum_resources.store.row_index.hash", lambda _: 7, raising=False)
+    monkeypatch.setattr("gsum_resources.store.lazy.hash", lambda _: 7, raising=False)
     found = RowIndex([Lazy.of(table(["a", "b", "a"]))], 1).rows_with("id", pa.array(["a"]))
     assert found["n"].to_pylist() == [0, 2]
 

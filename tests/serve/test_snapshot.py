@@ -17,7 +17,7 @@ from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.settings.home import Home
 from gsum_resources.store.input_key import InputKey
-from gsum_resources.store.kept import Kept
+from gsum_resources.store.lazy import Kept
 from gsum_resources.store.partition import Partition, Provenance, version_of
 from tests.serve.states import BUCKETS, CORPUS, N_PASSAGES, workspace_of, written
 
