@@ -8,7 +8,7 @@ import io
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -144,32 +144,12 @@ def define_views(
     ----------
     known : tables whose views exist already, and whether those views read files.
     """
-    tables = list(tables)
-    seen = _with_files(store, tables)
-    if not store.lists_at_once:
-        if not store.is_local:
-            connection.register_filesystem(store.fs)
-        _define_views(connection, store, tables, views, known or {}, seen)
-        return seen
-    connection.register_filesystem(_empty_files(store, (t for t in tables if t.name in seen)))
-    try:
-        _define_views(connection, store, tables, views, known or {}, seen)
-    finally:
-        connection.unregister_filesystem(_scheme(store))
-    connection.register_filesystem(ReadOnlyFiles(store.fs, _scheme(store)))
-    return seen
-
-
-def _define_views(
-    connection: duckdb.DuckDBPyConnection,
-    store: ParquetStore,
-    tables: Sequence[Table],
-    views: Iterable[View | Macro],
-    known: Mapping[str, bool],
-    seen: Collection[str],
-) -> None:
-    """Create the views, with `seen` the names of the tables that have files."""
-    filled = []
+    tables, known = list(tables), known or {}
+    seen, filled = _with_files(store, tables), []
+    if store.lists_at_once:
+        connection.register_filesystem(_empty_files(store, (t for t in tables if t.name in seen)))
+    elif not store.is_local:
+        connection.register_filesystem(store.fs)
     for table in tables:
         has_files = table.name in seen
         if has_files and table.name not in APPENDED:
@@ -187,12 +167,14 @@ def _define_views(
             _create(connection, replace(view, name=alias, select=f"FROM {table.name}"))
     _create(connection, replace(_PROVENANCE, select=_provenance(store, filled)))
     for view in views:
-        if view.name in known:
-            continue
-        with suppress(
-            duckdb.BinderException
-        ):  # a view on such a table is missing until its next run
-            _create(connection, _commented(view, tables) if isinstance(view, View) else view)
+        if view.name not in known:
+            # a view on a table of old files is missing until its next run
+            with suppress(duckdb.BinderException):
+                _create(connection, _commented(view, tables) if isinstance(view, View) else view)
+    if store.lists_at_once:
+        connection.unregister_filesystem(_scheme(store))
+        connection.register_filesystem(ReadOnlyFiles(store.fs, _scheme(store)))
+    return seen
 
 
 class ReadOnlyFiles(AbstractFileSystem):

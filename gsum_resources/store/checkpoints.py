@@ -42,11 +42,6 @@ class Checkpoint:
     weights: Mapping[str, np.ndarray] = field(repr=False)
 
     @property
-    def settings_hash(self) -> str:
-        """Hash of the settings."""
-        return hash_texts([_canonical(self.settings)], 8)
-
-    @property
     def description(self) -> dict[str, Any]:
         """All fields except the weights, as plain values."""
         return {
@@ -55,7 +50,7 @@ class Checkpoint:
             "embedding_model": self.embedding_model,
             "epochs": self.epochs,
             "settings": dict(self.settings),
-            "settings_hash": self.settings_hash,
+            "settings_hash": hash_texts([_canonical(self.settings)], 8),
         }
 
     def to_bytes(self) -> bytes:

@@ -83,23 +83,22 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
         _update(digest, _flat(chunks))
     elif pa.types.is_fixed_size_list(kind):
         _update(digest, _flat(chunks))
-    elif is_dictionary(kind):
+    elif is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         for chunk in _decoded(chunks):
             digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
         for chunk in _decoded(chunks):
-            digest.update(_text_bytes(chunk))
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
-        for chunk in chunks:
-            digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
-        for chunk in chunks:
             digest.update(_text_bytes(chunk))
     else:
         for chunk in chunks:
             digest.update(np.ascontiguousarray(chunk.to_numpy(zero_copy_only=False)))
 
 
-def _decoded(chunks: list[pa.DictionaryArray]) -> Iterator[pa.StringArray]:
+def _decoded(chunks: list[pa.Array]) -> Iterator[pa.Array]:
+    """Yield chunks of texts, those of a dictionary some rows at a time."""
     for chunk in chunks:
+        if not is_dictionary(chunk.type):
+            yield chunk
+            continue
         for at in range(0, len(chunk), _ROWS_AT_ONCE):
             yield chunk.slice(at, _ROWS_AT_ONCE).dictionary_decode()
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.parquet_store import ParquetStore
-from gsum_resources.store.partition import Listing, Partition, Provenance, version_of
+from gsum_resources.store.partition import DIMENSIONS, Listing, Partition, Provenance, version_of
 from gsum_resources.store.table import Table
 
 
@@ -64,14 +64,8 @@ class Reads:
 
 def feeds(source: Partition, target: Partition) -> bool:
     """Return whether `source` feeds `target`: equal in every dimension that both have."""
-    return all(
-        a is None or b is None or a == b
-        for a, b in (
-            (source.corpus, target.corpus),
-            (source.bucket, target.bucket),
-            (source.method, target.method),
-        )
-    )
+    pairs = ((getattr(source, name), getattr(target, name)) for name in DIMENSIONS)
+    return all(a is None or b is None or a == b for a, b in pairs)
 
 
 def code_version_of(table: Table, asset_version: str | None) -> str:
@@ -111,16 +105,12 @@ class Lineage:
         """Return the footers of all files of a table and corpus."""
         key = (table, corpus)
         if key not in self._listed:
-            declared = self._tables[table]
-            if self._store.lists_at_once:
-                present = self._files.partitions(declared, corpus)
-                self._listed[key] = self._store.footers(declared, present)
+            store, declared = self._store, self._tables[table]
+            if store.lists_at_once:
+                files = self._files.partitions(declared, corpus)
             else:
-                footers = (
-                    (partition, self._store.provenance(declared, partition))
-                    for partition in self._store.partitions(declared, corpus)
-                )
-                self._listed[key] = {partition: p for partition, p in footers if p is not None}
+                files = store.stamped(declared, corpus)
+            self._listed[key] = store.footers(declared, files)
         return self._listed[key]
 
     @cached_property
@@ -144,21 +134,17 @@ class Lineage:
         """Return the version of a table's rows, or their number where only that was read."""
         if key.name not in self._tables:
             return "gone"
-        footers = self._files_of(key)
-        if key.kind == "table":
-            return version_of({p: footer.content_hash for p, footer in footers.items()})
-        n_rows = sum(footer.rows for footer in footers.values())
-        return str(n_rows if key.kind == "rows" else n_rows.bit_length())
-
-    def _files_of(self, key: InputKey) -> dict[Partition, Provenance]:
-        """Return the footers of the files of a table that a key names."""
         wanted = Partition(key.corpus or "", key.bucket, key.method)
         methods = None if key.family is None else self._families.get(key.family, ())
-        return {
+        footers = {
             partition: footer
             for partition, footer in self.provenances(key.name, wanted.corpus).items()
             if feeds(partition, wanted) and (methods is None or partition.method in methods)
         }
+        if key.kind == "table":
+            return version_of({p: footer.content_hash for p, footer in footers.items()})
+        n_rows = sum(footer.rows for footer in footers.values())
+        return str(n_rows if key.kind == "rows" else n_rows.bit_length())
 
     def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
         """Return the inputs whose version differs from the recorded one; [] if current.

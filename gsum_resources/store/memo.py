@@ -100,14 +100,11 @@ class Memo:
     ) -> dict[bytes, bytes]:
         """Return values in a shard; if another process merged segments, they are listed again."""
         values: dict[bytes, bytes] = {}
-        left = set(keys)
         while True:
             try:
                 for path in segments:
-                    if not left:
-                        break
-                    values |= self._read(path, left)
-                    left -= values.keys()
+                    if left := set(keys) - values.keys():
+                        values |= self._read(path, left)
             except FileNotFoundError:
                 segments = self._segments([shard])[shard]
                 continue
@@ -148,7 +145,8 @@ class Memo:
         """Write segments as one, then remove them."""
         items: dict[bytes, bytes] = {}
         for path in paths:
-            items |= _read_segment(self._store, path)
+            with self._store.open_file(path) as source:
+                items |= _items(pq.read_table(source))
         merged = _write_segment(self._store, f"{self._folder}/{shard}", items)
         for path in set(paths) - {merged}:
             self._keys.pop(path, None)
@@ -201,12 +199,6 @@ def _write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes
     how = {"compression": "zstd", "use_dictionary": False, "row_group_size": _GROUP_ROWS}
     store.write_file(path, table, **how)
     return path
-
-
-def _read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
-    """Read the values of a segment by key."""
-    with store.open_file(path) as source:
-        return _items(pq.read_table(source))
 
 
 def _items(rows: pa.Table) -> dict[bytes, bytes]:

@@ -35,9 +35,9 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
     arrays, fields = [], []
     for column in table.columns:
         array = rows.column(column.name)
-        if _is_vector_of(array.type, column.type):  # without rows the length is meaningless
-            array = array if len(array) else pa.chunked_array([], column.type)
-        elif array.type != column.type and not _is_dictionary_of(array.type, column.type):
+        if pa.types.is_fixed_size_list(array.type) and not len(array):  # its length is meaningless
+            array = pa.chunked_array([], pa.list_(array.type.value_type))
+        if not _is_as_declared(array.type, column.type):
             array = _cast(array, column.type, f"{where}: column '{column.name}'")
         if array.null_count and not column.nullable:
             raise StoreError(
@@ -63,16 +63,12 @@ def _cast(array: pa.ChunkedArray, wanted: pa.DataType, where: str) -> pa.Chunked
         raise StoreError(f"{where} does not fit {wanted}: {error}") from error
 
 
-def _is_vector_of(found: pa.DataType, declared: pa.DataType) -> bool:
-    return (
-        pa.types.is_fixed_size_list(found)
-        and pa.types.is_list(declared)
-        and found.value_type == declared.value_type
-    )
-
-
-def _is_dictionary_of(found: pa.DataType, declared: pa.DataType) -> bool:
-    return is_dictionary(found) and found.value_type == declared
+def _is_as_declared(kind: pa.DataType, declared: pa.DataType) -> bool:
+    """Return whether a type is the declared one, as a vector or a dictionary too."""
+    is_vector = pa.types.is_fixed_size_list(kind) and pa.types.is_list(declared)
+    if is_vector and kind.value_type == declared.value_type:
+        return True
+    return kind == declared or (is_dictionary(kind) and kind.value_type == declared)
 
 
 def write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **how: Any) -> None:
@@ -92,30 +88,22 @@ def write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **h
 
 
 def column_options(schema: pa.Schema) -> dict[str, Any]:
-    """Return the options of `pq.write_table` by column: numbers are neither packed nor indexed."""
-    texts = [f.name for f in schema if not _holds_numbers(f.type)]
-    packed = {leaf: "zstd" if leaf.split(".")[0] in texts else "none" for leaf in _leaves(schema)}
+    """Return the options of `pq.write_table` by column: numbers are neither packed nor indexed.
+
+    Vectors, hashes and scores, which are lists of numbers, hardly shrink.
+    """
+    compression, texts = {}, []
+    for f in schema:
+        is_list = pa.types.is_fixed_size_list(f.type) or pa.types.is_list(f.type)
+        is_text = not (is_list and pa.types.is_primitive(f.type.value_type))
+        leaf = f"{f.name}.list.element" if is_list else f.name  # Parquet's name
+        compression[leaf] = "zstd" if is_text else "none"
+        texts += [f.name] if is_text else []
     return {
-        "compression": packed,
+        "compression": compression,
         "use_dictionary": texts,
         "dictionary_pagesize_limit": _DICTIONARY_BYTES,
     }
-
-
-def _holds_numbers(kind: pa.DataType) -> bool:
-    """Return whether a type is lists of numbers: vectors, hashes and scores hardly shrink."""
-    is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind)
-    return is_list and pa.types.is_primitive(kind.value_type)
-
-
-def _leaves(schema: pa.Schema) -> list[str]:
-    """Return Parquet's names of the leaf columns, `embedding.list.element` for a list."""
-    return [
-        f"{f.name}.list.element"
-        if pa.types.is_list(f.type) or pa.types.is_fixed_size_list(f.type)
-        else f.name
-        for f in schema
-    ]
 
 
 def rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:

@@ -79,8 +79,11 @@ class ParquetStore:
         fs: AbstractFileSystem | None = None,
         lists_at_once: bool | None = None,
     ) -> None:
-        opened: tuple[Any, Any] = open_url(root) if fs is None else (fs, fs._strip_protocol(root))
-        self.fs, self.root = opened
+        self.fs: Any = fs or fsspec.core.url_to_fs(root)[0]
+        if fs is None and "file" not in self.fs.protocol:
+            # listings are not cached: other hosts write there, too
+            self.fs, _ = fsspec.core.url_to_fs(root, use_listings_cache=False)
+        self.root: str = self.fs._strip_protocol(root).rstrip("/")
         self.url = root
         self.is_local = "file" in self.fs.protocol
         self.lists_at_once = not self.is_local if lists_at_once is None else lists_at_once
@@ -293,8 +296,7 @@ class ParquetStore:
         def footer(partition: Partition) -> Provenance | None:
             return self.provenance(table, partition, stamps[partition])
 
-        n_threads = _FOOTERS_AT_ONCE if self.lists_at_once else _FILES_AT_ONCE
-        found = _mapped(footer, list(stamps), n_threads)
+        found = _mapped(footer, list(stamps), _FOOTERS_AT_ONCE if self.lists_at_once else 1)
         return {p: footer for p, footer in zip(stamps, found, strict=True) if footer}
 
     def provenance(
@@ -314,7 +316,7 @@ class ParquetStore:
             known = self._footers.get(path)
             if known and stamp is not None and known[0] == stamp:
                 return known[1]
-            provenance = provenance_of(self._metadata(path).metadata)
+            provenance = provenance_of(self.metadata(table, partition).metadata)
         except FileNotFoundError:
             return None
         if stamp is not None:
@@ -322,11 +324,8 @@ class ParquetStore:
         return provenance
 
     def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
-        """Return the Parquet metadata of a partition's file."""
-        return self._metadata(self.path(table, partition))
-
-    def _metadata(self, path: str) -> pq.FileMetaData:
         """Return the Parquet metadata of a file; of an object only the end is requested."""
+        path = self.path(table, partition)
         if not self.lists_at_once:
             with self.open_file(path) as source:
                 return pq.ParquetFile(source).metadata
@@ -366,21 +365,10 @@ def _mapped(
     compute: Callable[[Partition], _T], partitions: Sequence[Partition], n_threads: int
 ) -> list[_T]:
     """Return a result for each partition, computed by threads if there are several."""
-    if len(partitions) <= 1:
+    if n_threads == 1 or len(partitions) <= 1:
         return [compute(partition) for partition in partitions]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(compute, partitions))
-
-
-def open_url(url: str) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path in it.
-
-    Listings are not cached: other hosts write there, too.
-    """
-    fs, path = fsspec.core.url_to_fs(url)
-    if "file" not in fs.protocol:
-        fs, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
-    return fs, path.rstrip("/")
 
 
 class MemoryFiles(MemoryFileSystem):
