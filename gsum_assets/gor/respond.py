@@ -5,7 +5,7 @@ a document are sequential; documents are processed in parallel.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
 import numpy as np
@@ -36,27 +36,22 @@ class _Memory:
 
     Attributes
     ----------
+    ids, texts : those of the nodes in reading order: passages by position, then responses by round.
     vectors : embeddings of the nodes, `(n_chunks + n_rounds, dim)`, filled up to `len(ids)`.
-    order : index of each node in reading order: passages by position, then responses by round.
     """
 
     ids: list[str]
     texts: list[str]
     vectors: np.ndarray
-    order: dict[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.order = {node_id: i for i, node_id in enumerate(self.ids)}
-
-    def nearest(self, query: np.ndarray, k: int) -> list[str]:
-        """Return the ids of the k nodes with the largest inner product with `query`, best first."""
+    def nearest(self, query: np.ndarray, k: int) -> list[int]:
+        """Return indices of the k nodes with the largest inner product with `query`, best first."""
         scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
-        return [self.ids[i] for i in top(scores[None], self.ids, k)[0]]
+        return top(scores[None], self.ids, k)[0].tolist()
 
     def add(self, node_id: str, text: str, vector: np.ndarray) -> None:
         """Add a response for the following rounds."""
         self.vectors[len(self.ids)] = vector
-        self.order[node_id] = len(self.ids)
         self.ids.append(node_id)
         self.texts.append(text)
 
@@ -116,11 +111,11 @@ def respond(
         wave = [row for row in nth_questions if row is not None]
         nearest = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
         requests = [
-            _request(row, memories[row["document_id"]], node_ids, prompts, label_of)
-            for row, node_ids in zip(wave, nearest, strict=True)
+            _request(row, memories[row["document_id"]], sorted(indices), prompts, label_of)
+            for row, indices in zip(wave, nearest, strict=True)
         ]
         answered = []
-        for row, node_ids, reply in zip(wave, nearest, model.complete(requests), strict=True):
+        for row, indices, reply in zip(wave, nearest, model.complete(requests), strict=True):
             text = reply.text.strip() if isinstance(reply, Completion) else ""
             if not isinstance(reply, Completion) or not text:
                 why = "the reply is empty" if isinstance(reply, Completion) else reply.message
@@ -129,7 +124,8 @@ def respond(
             elif not quotes and refusal_in(text) is not None:
                 n_refused += 1
             else:
-                answered.append(_row(row, node_ids, text, reply))
+                ids = memories[row["document_id"]].ids
+                answered.append(_row(row, [ids[i] for i in indices], text, reply))
         vectors = embedder.embed([row["text"] for row in answered]) if answered else []
         for row, vector in zip(answered, vectors, strict=True):
             memories[row["document_id"]].add(row["response_id"], row["text"], vector)
@@ -174,22 +170,20 @@ def _memories(
 def _request(
     question: dict,
     memory: _Memory,
-    node_ids: Sequence[str],
+    indices: Sequence[int],
     prompts: Prompts,
     label_of: LabelOf | None,
 ) -> Request:
-    """Return the request for a response from some nodes, in reading order."""
-    document_id = question["document_id"]
-    read = sorted(memory.order[node_id] for node_id in node_ids)
-    labels = ()
+    """Return the request for a response from some nodes of a document."""
+    document_id, labels = question["document_id"], ()
     if label_of:  # a response is no chunk, and so has its title alone
         kind = {"node_kind": "note", "document_id": document_id}
-        labels = tuple(label_of({"node_id": memory.ids[i], **kind}) for i in read)
+        labels = tuple(label_of({"node_id": memory.ids[i], **kind}) for i in indices)
     return Request(
         task="answer",
         instructions=prompts.text("response", max_words=MAX_WORDS),
         question=question["text"],
-        passages=tuple(memory.texts[i] for i in read),
+        passages=tuple(memory.texts[i] for i in indices),
         labels=labels,
         max_words=MAX_WORDS,
         document_id=document_id,
