@@ -70,12 +70,7 @@ class CausalModel:
         self._tokens_per_word = tokens_per_word
         self._repetition_penalty = repetition_penalty
         self._prefixes: dict[tuple[int, ...], Any] = {}
-        self._greedy()
-        self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
-
-    def _greedy(self) -> None:
-        """Override settings of the model's own generation configuration."""
-        config = self._model.generation_config
+        config = self._model.generation_config  # greedy, whatever the model's own settings are
         config.do_sample, config.num_beams, config.max_length = False, 1, None
         config.temperature = config.top_p = config.top_k = None
         ends = config.eos_token_id
@@ -84,11 +79,9 @@ class CausalModel:
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
         config.eos_token_id = self._ends or None
         config.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
-
-    @cached_property
-    def _special(self) -> list[str]:
+        self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
         known = self._tokenizer.added_tokens_decoder.values()
-        return [token.content for token in known if token.special and len(token.content) > 1]
+        self._special = [t.content for t in known if t.special and len(t.content) > 1]
 
     def generate(self, messages: Sequence[Message], request: Request) -> Generated:
         """Return the model's next turn.

@@ -129,22 +129,22 @@ class ExtractiveModel:
         self._read.add(passage)
 
     def _complete_batch(self, requests: Sequence[Request]) -> Iterator[Reply]:
-        prepared = [self._prepare(request) for request in requests]
+        prepared = []
+        for request in requests:
+            started = time.perf_counter()
+            sentences, aspects = (
+                read_sentences(request.passages),
+                question_aspects(request.question),
+            )
+            prepared.append(_Prepared(request, sentences, aspects, time.perf_counter() - started))
         started = time.perf_counter()
         vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
         texts = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
-        aspects = (
-            dict(zip(texts, self._embedder.embed_queries(texts), strict=True)) if texts else {}
-        )
+        of_texts = self._embedder.embed_queries(texts) if texts else ()
+        of_aspects = dict(zip(texts, of_texts, strict=True))
         share = (time.perf_counter() - started) / max(1, len(requests))
         for each in prepared:
-            yield self._reply(each, vectors, aspects, share)
-
-    def _prepare(self, request: Request) -> _Prepared:
-        started = time.perf_counter()
-        sentences = read_sentences(request.passages)
-        aspects = question_aspects(request.question)
-        return _Prepared(request, sentences, aspects, time.perf_counter() - started)
+            yield self._reply(each, vectors, of_aspects, share)
 
     def _embed(self, texts: dict[str, None]) -> dict[str, np.ndarray]:
         with self._lock:
@@ -175,7 +175,12 @@ class ExtractiveModel:
         if not prepared.sentences:
             if request.task == "question":
                 return Completion("", NAME, count_tokens(request.render()), 0, prepared.reading_s)
-            return CompletionError(_nothing_to_read(request), NAME)
+            what = "no sentence" if any(p.strip() for p in request.passages) else "no passage"
+            return CompletionError(
+                f"extractive: {request.described} has {what}; retrieve passages with words first, "
+                "then repeat the request",
+                NAME,
+            )
         no_aspects = np.zeros((0, self._embedder.dimension), dtype=np.float32)
         reading = Reading(
             prepared.sentences,
@@ -184,7 +189,14 @@ class ExtractiveModel:
             np.stack([aspects[a] for a in prepared.aspects]) if prepared.aspects else no_aspects,
         )
         try:
-            text, parsed = self._write(request, Replies(request, reading, self._settings))
+            replies = Replies(request, reading, self._settings)
+            schema = request.schema or _SCHEMAS.get(request.task)
+            if schema:
+                filled = fill(schema, replies)
+                text, parsed = filled.model_dump_json(), filled if request.schema else None
+            else:
+                text = replies.question if request.task == "question" else replies.summary
+                parsed = None
         except (UnfillableSchemaError, ValidationError) as error:
             return CompletionError(
                 f"extractive: cannot fill {error}; give the field a default, use a model of "
@@ -194,19 +206,3 @@ class ExtractiveModel:
         own_s = prepared.reading_s + time.perf_counter() - started
         tokens_in = count_tokens(request.instructions) + count_tokens(request.render())
         return Completion(text, NAME, tokens_in, count_tokens(text), own_s + share, parsed)
-
-    def _write(self, request: Request, replies: Replies) -> tuple[str, BaseModel | None]:
-        schema = request.schema or _SCHEMAS.get(request.task)
-        if schema is None:
-            text = replies.question if request.task == "question" else replies.summary
-            return text, None
-        parsed = fill(schema, replies)
-        return parsed.model_dump_json(), parsed if request.schema else None
-
-
-def _nothing_to_read(request: Request) -> str:
-    what = "holds no sentence" if any(p.strip() for p in request.passages) else "has no passage"
-    return (
-        f"extractive: {request.described} {what}; "
-        "retrieve passages with words first, then repeat the request"
-    )

@@ -154,6 +154,7 @@ class GrammarMask:
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
         """Return the logits `(1, n_logits)`, minus infinity for forbidden tokens."""
+        import numpy as np
         import torch
 
         new_tokens = input_ids[0, self._read :].tolist()
@@ -161,18 +162,12 @@ class GrammarMask:
         if new_tokens:
             self._matcher.consume_tokens(new_tokens)
             self._repetition.read(new_tokens)
-        allowed = self._allowed()
+        bits = np.frombuffer(self._matcher.compute_logit_bias(), np.uint8)
+        allowed = torch.from_numpy(bits[: self._n_logits] > 0)
         if self._read - self._start >= self._until or self._repetition.repeated:
             self._until = 0  # once begun, the closing continues
             allowed = next((a for c in self._closers if (a := allowed & c).any()), allowed)
         return scores.masked_fill(~allowed.to(scores.device), -torch.inf)
-
-    def _allowed(self) -> "torch.Tensor":
-        import numpy as np
-        import torch
-
-        bits = np.frombuffer(self._matcher.compute_logit_bias(), np.uint8)
-        return torch.from_numpy(bits[: self._n_logits] > 0)
 
 
 def reply_schema(

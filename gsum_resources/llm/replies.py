@@ -259,8 +259,7 @@ def _validated(value: Any, schema: type[Schema], keep_few: bool = False) -> Read
             failures = error.errors(include_url=False, include_input=False, include_context=False)
         messages = messages or [_message(failure) for failure in failures]
         invalid = {failure["loc"][:2]: failure for failure in reversed(failures)}
-        invalid = {place: f for place, f in invalid.items() if _is_item(place, value)}
-        if len(invalid) < len({failure["loc"][:2] for failure in failures}):
+        if not all(len(place) == 2 and isinstance(value[place[0]], list) for place in invalid):
             raise _invalid(messages)
         slips.update(_slip(failure) for failure in invalid.values())
         value = {
@@ -293,11 +292,6 @@ def _in_its_field(value: Any, schema: type[BaseModel]) -> Any:
         name: [field] if name in optional and not isinstance(field, list) else field
         for name, field in value.items()
     }
-
-
-def _is_item(place: tuple[int | str, ...], value: dict[str, Any]) -> bool:
-    """Return whether the place of a failure, the first two keys, is an item of a list."""
-    return len(place) == 2 and isinstance(place[1], int) and isinstance(value[place[0]], list)  # type: ignore[index]
 
 
 def _invalid(messages: list[str]) -> StructureError:

@@ -129,7 +129,8 @@ class LearntForm:
         if self._current is None:
             stored = self._facts.get(FORM) if self._facts else ""
             fields = json.loads(stored or "{}")
-            self._current = replace(self._initial, **{k: _hashable(v) for k, v in fields.items()})
+            lists = {name: tuple(fields[name]) for name in ("prompted", "omitted") if fields}
+            self._current = replace(self._initial, **fields | lists)
         return self._current
 
     def forget(self) -> None:
@@ -173,9 +174,11 @@ class LearntForm:
             return False
         if is_usable:
             self.learn(replace(form, is_confirmed=True))
-        elif not self.current.is_confirmed and text and not _has_fields(text, schema):
-            self.learn(replace(form, structure="prompt"))
-            return True
+        elif text and not self.current.is_confirmed:
+            names = schema.model_json_schema().get("required", [])
+            if not text.startswith("{") or any(f'"{name}"' not in text for name in names):
+                self.learn(replace(form, structure="prompt"))
+                return True
         return False
 
 
@@ -187,13 +190,3 @@ def is_rejection(status: int, complaint: str) -> bool:
 @cache
 def _hash(schema: type[BaseModel]) -> str:
     return hash_texts([json.dumps(schema.model_json_schema())], 8)
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _has_fields(text: str, schema: type[BaseModel]) -> bool:
-    """Return whether a reply is JSON that names the required fields of a schema."""
-    names = schema.model_json_schema().get("required", [])
-    return text.lstrip().startswith("{") and all(f'"{name}"' in text for name in names)

@@ -76,13 +76,12 @@ class TransformersModel:
         """Context window of the packaged model by its tokenizer; None: as in the settings."""
         if self._settings.backend != PACKAGED:
             return None
-        return Window(
-            self._name, self._count, self._settings.context_tokens or self._weights.context
-        )
 
-    def _count(self, texts: Sequence[str]) -> list[int]:
-        ids = self._weights.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
-        return [len(tokens) for tokens in ids]
+        def count(texts: Sequence[str]) -> list[int]:
+            ids = self._weights.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
+            return [len(tokens) for tokens in ids]
+
+        return Window(self._name, count, self._settings.context_tokens or self._weights.context)
 
     @property
     def structure(self) -> str:
