@@ -60,10 +60,6 @@ def test_the_message_names_sum_rest_and_remedies(state: Path) -> None:
     )
 
 
-def test_one_of_a_unit_is_singular() -> None:
-    assert str(Amount(1, 1, 0.5)) == "1 call, 1 token, USD 0.5000"
-
-
 def test_a_corpus_has_limits_of_its_own(state: Path) -> None:
     budget = budget_of(state, calls=10, corpora={"board": {"calls": 3}})
     spend(budget, calls=3)

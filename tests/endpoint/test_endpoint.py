@@ -2,14 +2,12 @@
 
 import asyncio
 import logging
-import socket
 import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,28 +117,6 @@ def test_server_without_answers_ends_the_work(log: Path) -> None:
         assert len(server.lines()) < 20
 
 
-def test_replies_before_the_end_are_reported(log: Path) -> None:
-    received: list[int] = []
-    with (
-        scripted_server(log, first=("ok", "ok", "401")) as server,
-        endpoint_at(server.base_url, max_concurrent=1) as endpoint,
-    ):
-        with pytest.raises(ModelUnavailableError, match="401: The key has been revoked"):
-            send(endpoint, ["a", "b", "c", "d"], on_value=lambda index, _: received.append(index))
-        assert received == [0, 1]
-        assert len(server.lines()) == 3
-
-
-def test_closed_port_ends_the_work() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-    with endpoint_at(url, max_retries=1) as endpoint:
-        with pytest.raises(ModelUnavailableError, match=rf"{url} is away \(Connect"):
-            endpoint.check()
-        with pytest.raises(ModelUnavailableError, match=rf"{url} is away \(Connect"):
-            send(endpoint, [str(i) for i in range(20)])
-
-
 def test_requested_pause_holds_all_requests(log: Path) -> None:
     with (
         scripted_server(log, first=("ok", "429"), retry_after="0.7") as server,
@@ -150,15 +126,6 @@ def test_requested_pause_holds_all_requests(log: Path) -> None:
         send(endpoint, [str(i) for i in range(6)])
         times = [line["time"] for line in server.lines()]
         assert times[2] - times[1] >= 0.7
-    both = log.with_name("both.jsonl")
-    with (
-        scripted_server(both, first=("429",), retry_after="0.7", latency_s=0.05) as server,
-        endpoint_at(server.base_url, max_concurrent=2) as endpoint,
-    ):
-        send(endpoint, [str(i) for i in range(8)])
-        times = [line["time"] for line in server.lines()]
-        pause = max(later - sooner for sooner, later in pairwise(times))
-        assert pause >= 0.6
 
 
 def test_limits_hold_across_callers(log: Path, tmp_path: Path, monkeypatch) -> None:
@@ -301,17 +268,6 @@ def all_tracebacks(error: BaseException) -> Iterator[str]:
             yield from all_tracebacks(other)
 
 
-def test_key_is_sent_only_where_required(log: Path, monkeypatch) -> None:
-    monkeypatch.setenv("MY_KEY", KEY)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-must-not-be-sent")
-    with (
-        scripted_server(log, key=KEY) as server,
-        endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
-    ):
-        endpoint.check()
-        assert "a" in send(endpoint, ["a"])[0].value
-
-
 def test_check_accepts_servers_without_a_model_list(log: Path) -> None:
     with (
         scripted_server(log) as server,
@@ -329,10 +285,12 @@ def test_unknown_model_is_named(log: Path) -> None:
             send(endpoint, ["a"])
 
 
-def test_key_in_a_reply_is_masked(log: Path, monkeypatch) -> None:
+def test_configured_key_is_sent_and_masked_in_a_reply(log: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-must-not-be-sent")
     with (
-        scripted_server(log) as server,
+        scripted_server(log, key=KEY) as server,
         endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
     ):
+        endpoint.check()
         assert send(endpoint, [f"echo {KEY}"])[0].value.endswith("echo [key]")

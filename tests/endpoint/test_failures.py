@@ -7,7 +7,6 @@ import pytest
 
 from gsum_resources.endpoint.failures import (
     EndpointError,
-    RefusedError,
     TransientError,
     failure_of,
     retry_after,
@@ -106,10 +105,6 @@ def test_server_message_is_shortened(content: str, expected: str) -> None:
     message = str(failure_of(500, {}, content))
     assert message.startswith(expected)
     assert len(message) < 400
-
-
-def test_refused_key_is_its_own_kind() -> None:
-    assert isinstance(failure_of(401, {}, ""), RefusedError)
 
 
 @pytest.mark.parametrize(

@@ -236,12 +236,6 @@ def test_schemas_are_filled_and_the_text_is_their_json(task, schema):
     assert schema.model_validate_json(completion.text) == completion.parsed
 
 
-def test_structured_tasks_without_schema_return_default_json():
-    completion = complete(Request("score", "", "What does the boat cost?", (BOAT,)))
-    assert completion.parsed is None
-    assert 1 <= results.Score.model_validate_json(completion.text).score <= 10
-
-
 def test_scores_rank_relevant_before_unrelated():
     def score(passage):
         request = Request("score", "", "What do the shelves need?", (passage,))
@@ -342,12 +336,6 @@ def test_findings_refer_to_their_passage(passages):
         (number,) = finding.references
         words = finding.summary.partition(": ")[2].split()
         assert " ".join(words[1:]) in passages[number - 1]  # the first may have got its capital
-
-
-def test_answers_can_be_read_as_passages():
-    first = complete(answer("Summarize the whole meeting.")).text
-    second = complete(answer("What was paid to Mrs Aldous?", (first, BOAT), max_words=14)).text
-    assert second.startswith("Dov: We paid Mrs Aldous 6,000 pounds")
 
 
 @pytest.mark.parametrize("passage", ["Uh yeah. Mm.", "Okay. Yeah, right. You know, that is so."])

@@ -170,17 +170,6 @@ def test_equal_requests_cost_once(store):
     assert [row["latency_s"] for row in rows] == [0.5, 0, 0]
 
 
-def test_parsed_replies_return_as_their_schema(store):
-    judge = Fixed(Completion('{"winner": 1}', "judge", 1, 1, 0.0, Verdict(winner=1)))
-    request = Request("score", "go", schema=Verdict)
-    (first,) = ledgered(store, judge).complete([request])
-    (second,) = ledgered(store, judge).complete([request])
-    assert isinstance(first, Completion)
-    assert isinstance(second, Completion)
-    assert first.parsed == second.parsed == Verdict(winner=1)
-    assert second.cached
-
-
 def test_every_request_reports_progress_failure_and_reply(store):
     inner = FirstWords(refuses="dynamite")
     ledgered(store, inner).complete([GOOD])
@@ -199,12 +188,6 @@ def test_every_request_reports_progress_failure_and_reply(store):
     assert "tokens a second" in progress[-1][2]
     assert failed == ["bad", "bad"]
     assert [received[position] for position in range(len(requests))] == replies
-
-
-def test_replies_may_arrive_from_any_thread(store):
-    replies = ledgered(store, Threaded()).complete(make_requests(60))
-    assert [reply.text for reply in replies] == [f"passage {i}" for i in range(60)]
-    assert len({row["prompt_hash"] for row in calls(store)}) == 60
 
 
 def test_replies_before_a_model_gives_up_are_kept(store):
