@@ -189,7 +189,7 @@ class Endpoint:
         body: dict[str, Any],
         tokens_out: int,
         read: Callable[[Any], Value],
-        is_final: Callable[[int, str], bool] = lambda status, message: False,
+        is_final: Callable[[int, str], bool] | None = None,
         on_words: OnWords | None = None,
     ) -> Answer[Value]:
         """Send one request within the limits, with retries.
@@ -202,7 +202,7 @@ class Endpoint:
         read : extracts the value from the parsed JSON reply; LookupError, TypeError, AttributeError
             or ValueError mean that the attempt has failed.
         is_final : whether to leave a failure, by its status and message, to the caller instead of
-            trying again. Such a failure does not count as one of the server.
+            trying again; None: never. Such a failure does not count as one of the server.
         on_words : called with the pieces of a chat completion whose body requests a stream.
 
         Raises
@@ -214,8 +214,9 @@ class Endpoint:
         """
 
         def is_repeated(error: BaseException) -> bool:
-            is_transient = isinstance(error, TransientError)
-            return is_transient and not is_final(error.status, str(error))
+            if not isinstance(error, TransientError):
+                return False
+            return not (is_final and is_final(error.status, str(error)))
 
         retrying = AsyncRetrying(
             stop=stop_after_attempt(1 if self._outage else self.settings.max_retries + 1),

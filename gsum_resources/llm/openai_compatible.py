@@ -282,8 +282,9 @@ class OpenAICompatibleModel:
             on_words = self._on_words
         if on_words:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
+        is_final = is_rejection if "response_format" in body else None
         answer = await self._endpoint.post(
-            "/chat/completions", body, room, _said, is_rejection, on_words
+            "/chat/completions", body, room, _said, is_final, on_words
         )
         _count(answer, messages, spent)
         said = self._without_reasoning(answer.value, request)
