@@ -32,6 +32,7 @@ _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _TEXT_FENCE = re.compile(r"```(?:text|txt|plaintext|markdown|md)?[ \t]*\n(.*?)\n?```", re.DOTALL)
 _JSON_MARKS = frozenset('{}[]"')
 _CONTENT = re.compile(r"[\w{}\[\].-]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _BEGUN = re.compile(r'[{,]\s*"?\w*"?\s*\Z')  # an object or a field at the end of a reply
 _QUOTED = re.compile(r"'[^']*' ?")
 
@@ -156,8 +157,13 @@ def _without_prose(text: str) -> str:
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """Yield each value of valid JSON, or of JSON Lines; raise ValueError if it is neither."""
-    decoder = json.JSONDecoder(object_pairs_hook=_object_of, parse_constant=_raise_constant)
+    """Yield each value of JSON, or of JSON Lines; raise ValueError if it is neither.
+
+    Texts may have line breaks, which models do not always escape.
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_object_of, parse_constant=_raise_constant, strict=False
+    )
     position = 0
     while position < len(text):
         value, position = decoder.raw_decode(text, position)
@@ -192,15 +198,22 @@ def _value_before_cut(text: str, schema: type[BaseModel]) -> Any:
     text = _BEGUN.sub("", text)
     value = _parsed_leniently(text, schema, strict=False)
     content, read_content = _content(text), _content(json.dumps(value, ensure_ascii=False))
-    if not read_content.startswith(content) or read_content[len(content) :].strip("]}"):
+    added = read_content[len(content) :]  # the closing brackets that were missing
+    if not read_content.startswith(content) or added.strip("]}"):
         raise StructureError("it is not valid JSON")
     if isinstance(value, list):
-        return value[:-1]
+        value = {"": value}
+        added += "}"
     if not isinstance(value, dict) or not value:
         raise StructureError("it holds no complete item")
     *complete, last = value
+    items = value[last] if isinstance(value[last], list) else None
+    # brackets close a list or an object, but not a text or a number
+    is_complete = items and (added == "}" or (added == "]}" and isinstance(items[-1], dict)))
     shorter = {name: value[name] for name in complete}
-    return shorter | {last: value[last][:-1]} if isinstance(value[last], list) else shorter
+    if items:
+        shorter[last] = items if is_complete else items[:-1]
+    return shorter.get("", shorter)
 
 
 def _parsed_leniently(text: str, schema: type[BaseModel], strict: bool) -> Any:
@@ -237,6 +250,7 @@ def _field_names(schema: type[BaseModel]) -> set[str]:
 
 def _content(text: str) -> str:
     """Return what repair may not change: letters, digits and brackets."""
+    text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else " ", text)
     return "".join(_CONTENT.findall(text)).casefold()
 
 

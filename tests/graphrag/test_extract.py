@@ -198,7 +198,7 @@ def test_duplicates_within_a_reply_are_merged_unless_homonyms(tmp_path: Path) ->
 MALFORMED = {
     "nothing": ("", [], "it is empty|holds no JSON"),
     "prose": ("I cannot do that.", [], "holds no JSON.*nothing of it could be used"),
-    "cut off": (GOOD[: GOOD.index("relationships")], ["Lin"], "one that is cut off"),
+    "cut off": (GOOD[: GOOD.index("relationships")], ["Lin", "Boat"], "is cut off"),
     "a long name": (reply([entity("x" * 10_000), entity("Lin")]), ["Lin"], "characters; the most"),
     "a self-loop": (reply([entity("Lin")], [related("Lin", "lin")]), ["Lin"], "related to itself"),
     "brackets": ('{"' * 20_000, [], "nothing of it could be used"),
