@@ -16,9 +16,11 @@ from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.settings import ChunkingSettings, PageSettings
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
 from gsum_assets.pipeline.cost import Cost
+from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import LanguageModel
 
 _GRAPH_READS = ("elements", "atomic_facts", "relations", "merges", "line_chunks")
 """Arguments of `graph_of`, in order."""
@@ -39,25 +41,16 @@ def _line_chunks(inputs: Inputs) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["jerr.line_chunks"].schema)
 
 
-def _synopses(inputs: Inputs) -> Result:
-    chunks, model = inputs.table("line_chunks"), inputs.model("language_model")
-    return synopses(chunks, model, inputs.prompts("jerr"))
-
-
-def _extract(inputs: Inputs) -> Result:
-    rows, model = inputs.table("synopses"), inputs.model("language_model")
-    return extract(rows, model, inputs.prompts("jerr"))
+def _asked(inputs: Inputs) -> tuple[LanguageModel, Prompts]:
+    return inputs.model("language_model"), inputs.prompts("jerr")
 
 
 def _pages(inputs: Inputs) -> pa.Table | Result:
     if METHODS[inputs.method].reads != "pages":
         return TABLES["jerr.pages"].empty()
-    return paginate(
-        inputs.table("documents"),
-        inputs.model("language_model"),
-        PageSettings.model_validate(inputs.settings("jerr.pages")),
-        inputs.prompts("jerr"),
-    )
+    model, prompts = _asked(inputs)
+    settings = PageSettings.model_validate(inputs.settings("jerr.pages"))
+    return paginate(inputs.table("documents"), model, settings, prompts)
 
 
 _SEARCHES = [name for name, method in METHODS.items() if method.reads == "graph"]
@@ -75,7 +68,7 @@ INDEX = (
         methods=_BY_LINES,
     ),
     Step(
-        _synopses,
+        lambda inputs: synopses(inputs.table("line_chunks"), *_asked(inputs)),
         {
             "synopses": "A summary of the line chunk, from which the graph is extracted and which "
             "answers read first."
@@ -99,7 +92,7 @@ INDEX = (
         checks={"synopses": [EVERY_CHUNK_HAS_ONE]},
     ),
     Step(
-        _extract,
+        lambda inputs: extract(inputs.table("synopses"), *_asked(inputs)),
         {
             "atomic_facts": "Each states one thing that the synopsis says.",
             "elements": "Merged elements are the nodes of the graph.",

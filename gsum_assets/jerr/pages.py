@@ -6,7 +6,7 @@ Its look-up (3.2) is that of JERR, with gists of pages in place of synopses of l
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -40,28 +40,20 @@ class _Unit(NamedTuple):
 
 @dataclass
 class _Reader:
-    """One document, and the state of its pagination.
+    """One document, and its pages so far.
 
     Attributes
     ----------
-    ends : end of each page so far, as a number of units, after a 0.
-    open_ends : possible ends of the current page, ascending; empty at the end of the document.
+    ends : end of each page, as a number of units, after a 0.
     """
 
-    row: Mapping[str, Any]
+    document_id: str
+    content: str
     units: Sequence[_Unit]
     ends: list[int] = field(default_factory=lambda: [0])
-    open_ends: Sequence[int] = ()
 
-    def read_on(self, settings: PageSettings) -> None:
-        """End pages as long as there is only one possible end."""
-        self.open_ends = self._possible_ends(settings)
-        while len(self.open_ends) == 1:
-            self.ends.append(self.open_ends[0])
-            self.open_ends = self._possible_ends(settings)
-
-    def _possible_ends(self, settings: PageSettings) -> Sequence[int]:
-        """Return the ends that give the current page an allowed length.
+    def possible_ends(self, settings: PageSettings) -> Sequence[int]:
+        """Return the ends that give the current page an allowed length; none after the last one.
 
         The rest of the document is one page if it fits. The page is shorter if the next unit is too
         long.
@@ -78,30 +70,18 @@ class _Reader:
 
     def text(self, first: int, end: int) -> str:
         """Return the text of the document from unit `first` to `end`."""
-        return self.row["text"][self.units[first].start : self.units[end - 1].end]
-
-    def pause(self, reply: Reply) -> str:
-        """End the page at the pause in the reply, else at the last possible end; return why."""
-        ends, problem = self.open_ends, ""
-        if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
-            problem = why(reply)
-        elif reply.parsed.pause > len(ends):
-            problem = f"the reply names passage {reply.parsed.pause} of {len(ends)}"
-        else:
-            ends = ends[: reply.parsed.pause]
-        self.ends.append(ends[-1])
-        return problem
+        return self.content[self.units[first].start : self.units[end - 1].end]
 
     def pages(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the document's pages, with their texts as gists."""
-        document_id, seen = self.row["document_id"], Counter[str]()
+        seen = Counter[str]()
         for position, (first, end) in enumerate(pairwise(self.ends)):
             text = self.text(first, end)
-            content = f"{document_id}\0{seen[text]}\0{text}".encode()
+            content = f"{self.document_id}\0{seen[text]}\0{text}".encode()
             seen[text] += 1
             yield {
                 "page_id": "p" + hashlib.blake2b(content, digest_size=10).hexdigest(),
-                "document_id": document_id,
+                "document_id": self.document_id,
                 "position": position,
                 "start": self.units[first].start,
                 "end": self.units[end - 1].end,
@@ -122,38 +102,52 @@ def paginate(
     last of these. The requests of each round are sent for all documents together. A page no longer
     than a gist is its own gist; a page without a valid reply has none.
     """
-    ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
+    columns = ["document_id", "text"]
     readers = [
-        _Reader(row, list(_units(row["text"], 0, len(row["text"]), 0, settings.max_words)))
-        for row in ordered
+        _Reader(row["document_id"], text, list(_units(text, 0, len(text), 0, settings.max_words)))
+        for row in documents.select(columns).sort_by("document_id").to_pylist()
+        for text in [row["text"]]
     ]
     failures: list[str] = []
     reading = readers
     while reading:
+        pending: list[tuple[_Reader, Sequence[int]]] = []
         for reader in reading:
-            reader.read_on(settings)
-        reading = [reader for reader in reading if reader.open_ends]
+            while len(ends := reader.possible_ends(settings)) == 1:
+                reader.ends += ends
+            if ends:
+                pending.append((reader, ends))
         requests = [
             Request(
                 task="topic",
                 instructions=prompts.text("pause"),
-                passages=tuple(
-                    map(reader.text, [reader.ends[-1], *reader.open_ends[:-1]], reader.open_ends)
-                ),
+                passages=tuple(map(reader.text, [reader.ends[-1], *ends[:-1]], ends)),
                 max_words=_PAUSE_WORDS,
                 schema=Pause,
-                document_id=reader.row["document_id"],
+                document_id=reader.document_id,
             )
-            for reader in reading
+            for reader, ends in pending
         ]
         replies = model.complete(requests) if requests else []
-        for reader, reply in zip(reading, replies, strict=True):
-            where = f"document '{reader.row['document_id']}', page {len(reader.ends) - 1}"
-            if problem := reader.pause(reply):
+        for (reader, ends), reply in zip(pending, replies, strict=True):
+            n, problem = _pause(reply, len(ends))
+            if problem:
+                where = f"document '{reader.document_id}', page {len(reader.ends) - 1}"
                 failures.append(f"{where}: no pause, so the page has its maximum length: {problem}")
+            reader.ends.append(ends[n - 1])
+        reading = [reader for reader, _ in pending]
     pages = [page for reader in readers for page in reader.pages()]
     failures += _add_gists(pages, model, settings, prompts)
     return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), failures)
+
+
+def _pause(reply: Reply, n_shown: int) -> tuple[int, str]:
+    """Return the number of the passage after which to pause, else the last one and why."""
+    if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
+        return n_shown, why(reply)
+    if reply.parsed.pause > n_shown:
+        return n_shown, f"the reply names passage {reply.parsed.pause} of {n_shown}"
+    return reply.parsed.pause, ""
 
 
 def _units(text: str, start: int, end: int, level: int, max_words: int) -> Iterator[_Unit]:
