@@ -34,6 +34,7 @@ Teo: We paid. We paid.
         ("They have to wait and see the Trust first.", "Teo", None),
         ("We paid.", "Ines", None),
         ("The rails cost nine hundred.", "Ines", None),
+        ("The rails for the hatch cost nine hundred.", "Ines", None),
         ("They have not to wait.", "", None),
         ("…", "", None),
     ],
