@@ -85,6 +85,7 @@ def _refined_contexts(inputs: Inputs) -> Result:
 
 _REFLECT = [name for name, method in METHODS.items() if method.reflects]
 _CLUSTERS = ("clusters", "clusterings")
+_K = "gae.contexts.k"
 
 FAMILY = Family(
     "gae",
@@ -121,7 +122,7 @@ FAMILY = Family(
             costs=[
                 Cost(
                     "question",
-                    times="gae.contexts.k",
+                    times=_K,
                     tokens_in=335,
                     tokens_out=21,
                     methods=_REFLECT,
@@ -139,21 +140,13 @@ FAMILY = Family(
             (*_CLUSTERS, "language_model"),
             pool="llm",
             code_version="5",
-            costs=[
-                Cost(
-                    "question",
-                    times="gae.contexts.k",
-                    tokens_in=337,
-                    tokens_out=100,
-                    methods=_REFLECT,
-                )
-            ],
+            costs=[Cost("question", times=_K, tokens_in=337, tokens_out=100, methods=_REFLECT)],
         ),
     ),
     settings=GaeSettings,
     prompts=PROMPTS,
     prompt_tokens="gae.refine.prompt_tokens",
-    k="gae.contexts.k",
+    k=_K,
     filtered=tuple(METHODS),
     costs=[Cost("question", tokens_in=1644, tokens_out=184, repeated=0.44)],
 )
