@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.state.memory_store import MemoryStore
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import Partition, Provenance, StoreError, version_of
 
@@ -44,11 +46,20 @@ def documents(*texts: str) -> pa.Table:
     return pa.Table.from_pylist(rows, DOCUMENTS.schema)
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "objects", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> ParquetStore:
-    if request.param == "local":
-        return ParquetStore(str(tmp_path / "warehouse"))
-    return ParquetStore(f"memory://{tmp_path.name}")
+    if request.param == "memory":
+        return MemoryStore()
+    is_local = request.param == "local"
+    return ParquetStore(str(tmp_path / "warehouse") if is_local else f"memory://{tmp_path.name}")
+
+
+def test_each_store_in_memory_has_its_own_files() -> None:
+    store, other = MemoryStore(), MemoryStore()
+    store.write(DOCUMENTS, HERE, documents("x"), BY)
+    Memo(store, "embeddings", "m").put({b"0" * 16: b"value"})
+    assert Memo(store, "embeddings", "m").get([b"0" * 16]) == {b"0" * 16: b"value"}
+    assert (store.partitions(DOCUMENTS), other.partitions(DOCUMENTS)) == ([HERE], [])
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

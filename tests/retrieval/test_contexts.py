@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import ranking
-from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.contexts import full_contexts, nodes_within, top_contexts, top_nodes
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import best_of_nodes, top
 from tests.retrieval.toys import collection, rank_questions, toy_questions
@@ -134,12 +134,6 @@ def test_block_size_does_not_matter(monkeypatch):
     assert rank_questions(Dense, questions, collection()).equals(whole)
 
 
-def test_no_questions_give_no_rows():
-    table = rank_questions(Dense, toy_questions(), collection())
-    assert table.num_rows == 0
-    assert table.schema == TABLES["rankings"].schema
-
-
 def test_retriever_is_built_once_per_scope():
     built = []
 
@@ -151,3 +145,69 @@ def test_retriever_is_built_once_per_scope():
         build, toy_questions(("a", "boats", 0), ("b", None, 0), ("c", "boats", 1)), collection()
     )
     assert built == [["boats"], ["apples", "boats", "clouds"]]
+
+
+# Contexts of nodes: passages and texts written from them.
+
+TEXTS = ["one two three", "one", "one", "one two", "one two three four"]
+
+
+def ranked_nodes(texts, order):
+    """Nodes with these texts, and the ranking of one question: indices among them, best first."""
+    nodes = [
+        {"node_id": f"n{i}", "document_id": "d", "kind": "chunk" if i % 2 else "response"}
+        | {"position": i, "degree": 0, "text": text, "embedding": [1.0]}
+        for i, text in enumerate(texts)
+    ]
+    ranked = [
+        {"query_id": "q", "level": "node", "rank": rank, "item_id": f"n{i}"}
+        | {"score": 1 / rank, "latency_s": 0.0}
+        for rank, i in enumerate(order, start=1)
+    ]
+    return (
+        pa.Table.from_pylist(ranked, TABLES["rankings"].schema),
+        pa.Table.from_pylist(nodes, TABLES["gor.record_nodes"].schema),
+    )
+
+
+def n_words(texts):
+    return [len(text.split()) for text in texts]
+
+
+def test_best_nodes_with_distinct_texts_are_chosen():
+    rows = top_nodes(*ranked_nodes(TEXTS, [1, 2, 0, 3]), k=3).to_pylist()
+    assert [row["node_id"] for row in rows] == ["n1", "n0", "n3"]
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert [row["score"] for row in rows] == [1, 1 / 3, 1 / 4]
+    assert [row["position"] for row in rows] == [1, None, 3]
+
+
+def test_verbatim_response_does_not_hide_its_passage():
+    rows = top_nodes(*ranked_nodes(["one", "one", "two", "one"], [0, 2, 1, 3]), k=2).to_pylist()
+    assert [row["node_id"] for row in rows] == ["n1", "n2"]
+    assert [row["node_kind"] for row in rows] == ["chunk", "response"]
+    assert [row["score"] for row in rows] == [1, 1 / 2]
+
+
+def test_node_that_does_not_fit_is_skipped():
+    rows = nodes_within(*ranked_nodes(TEXTS, [0, 4, 1, 2, 3]), 6, n_words).to_pylist()
+    assert [row["node_id"] for row in rows] == ["n0", "n1", "n3"]
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=12).flatmap(
+        lambda sizes: st.tuples(st.just(sizes), st.permutations(range(len(sizes))))
+    ),
+    st.integers(0, 40),
+)
+def test_budget_is_kept_and_no_better_node_fits(drawn, budget):
+    sizes, order = drawn
+    texts = [f"{i} " + "x " * (size - 1) for i, size in enumerate(sizes)]
+    rows = nodes_within(*ranked_nodes(texts, order), budget, n_words).to_pylist()
+    chosen = [int(row["node_id"][1:]) for row in rows]
+    assert sum(sizes[i] for i in chosen) <= budget
+    spent = 0
+    for i in order:
+        assert (i in chosen) == (spent + sizes[i] <= budget)
+        spent += sizes[i] if i in chosen else 0

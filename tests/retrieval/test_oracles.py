@@ -4,9 +4,8 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.plots.main_metrics import is_upper_bound
-from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.oracles import ORACLES, askable, rank_by_oracle
-from tests.retrieval.toys import collection, tables, toy_questions
+from tests.retrieval.toys import collection, toy_questions
 from tests.rows import question_rows
 
 
@@ -27,14 +26,6 @@ def test_evidence_only_or_filled_up_by_cosine() -> None:
     filled = nodes("oracle-evidence-filled", **marks)
     assert filled[:2] == ["c-boat-2", "c-cloud-1"]
     assert len(filled) == 5
-
-
-def test_no_passage_outside_the_evidence_is_read() -> None:
-    about = toy_questions(("boat", None, 1))
-    queries = make_queries(relevant_chunk_ids=["c-cloud-1"])
-    ranked = rank_by_oracle("oracle-evidence", queries, about, collection())
-    read = top_contexts(ranked, tables()[1], 6)
-    assert read["node_id"].to_pylist() == ["c-cloud-1"]
 
 
 def test_relevant_documents_only() -> None:

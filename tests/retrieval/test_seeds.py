@@ -71,15 +71,6 @@ def test_phrase_of_common_words_is_found_word_for_word():
     assert named - unnamed == pytest.approx([0, 0, 0.4])
 
 
-def test_phrase_that_every_chunk_has_adds_nothing():
-    here = of_texts("Ann Lee here", "there is Ann Lee", "Ann Lee again")
-    named, plain = (
-        Seeds(here, "en").scores(toy_questions((text, None, 0))).nodes
-        for text in ('did "Ann Lee" go?', "did Ann Lee go?")
-    )
-    assert named == pytest.approx(plain)
-
-
 def test_parts_are_what_a_question_asks_for_one_by_one():
     assert parts(
         "Summarize the cost of the ferry, the paint of the boats, and who sold apples."
