@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -327,14 +326,6 @@ _SKIPPED_WORDS = word_set(
 _MOST_WORDS = 3
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A sentence, and the spans of each element in it, as `(start, end)` in characters."""
-
-    sentence: Sentence
-    spans: dict[str, list[tuple[int, int]]]
-
-
 def relate_elements(
     elements: Sequence[str], sentences: Sequence[Sentence], importance: np.ndarray
 ) -> list[Relationship]:
@@ -352,20 +343,20 @@ def relate_elements(
         belong to no noun phrase, verbs if there are any; "with" if there is no word. Strength:
         the number of sentences that name both, at most 10.
     """
-    named = [_Named(sentence, _spans(sentence.text, elements)) for sentence in sentences]
+    spans = [_spans(sentence.text, elements) for sentence in sentences]
     relationships = []
     for left, right in combinations(elements, 2):
-        both = [i for i, n in enumerate(named) if n.spans[left] and n.spans[right]]
+        both = [i for i, named in enumerate(spans) if named[left] and named[right]]
         if not both:
             continue
-        best = named[max(both, key=lambda i: (importance[i], -i))]
-        source, target = sorted((left, right), key=lambda name: best.spans[name][0])
+        best = max(both, key=lambda i: (importance[i], -i))
+        source, target = sorted((left, right), key=lambda name: spans[best][name][0])
         relationships.append(
             Relationship(
                 source=source,
                 target=target,
-                relation=_relation(best, source, target),
-                description=render_sentences([best.sentence]),
+                relation=_relation(sentences[best].text, spans[best][source], spans[best][target]),
+                description=render_sentences([sentences[best]]),
                 strength=min(10, len(both)),
             )
         )
@@ -373,6 +364,7 @@ def relate_elements(
 
 
 def _spans(text: str, elements: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return where each element is named in a sentence, as `(start, end)` in characters."""
     words = [(stem(match[0].lower()), *match.span()) for match in _ELEMENT_WORD.finditer(text)]
     stems = [each for each, _, _ in words]
     spans = {}
@@ -387,13 +379,15 @@ def _spans(text: str, elements: Sequence[str]) -> dict[str, list[tuple[int, int]
     return spans
 
 
-def _relation(named: _Named, source: str, target: str) -> str:
+def _relation(
+    text: str, source: Sequence[tuple[int, int]], target: Sequence[tuple[int, int]]
+) -> str:
     """Return the words between the target and the last mention of the source before it.
 
     Of the runs of words between noun phrases, the first with content words, such as verbs, is used.
     """
-    text, end = named.sentence.text, named.spans[target][0][0]
-    start = max(last for first, last in named.spans[source] if first <= end)
+    end = target[0][0]
+    start = max(last for first, last in source if first <= end)
     phrases = [(p.start, p.start + len(p.core)) for p in noun_phrases(text)]
     runs: list[list[str]] = [[]]
     for match in _ELEMENT_WORD.finditer(text, start, end):

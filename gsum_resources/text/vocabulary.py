@@ -6,7 +6,6 @@ searched, their words are overlapping pairs of characters, the usual remedy with
 
 import math
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -80,13 +79,9 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def content_stems(text: str) -> list[str]:
-    """Return the stems of the words that are not function words, in order, with repetitions."""
-    return list(_content_stems(text))
-
-
 @lru_cache(maxsize=2**14)  # sentences of passages that are read for one question after the other
-def _content_stems(text: str) -> Sequence[str]:
+def content_stems(text: str) -> tuple[str, ...]:
+    """Return the stems of the words that are not function words, in order, with repetitions."""
     return tuple(stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1)
 
 
