@@ -1,5 +1,6 @@
 """The files of a corpus folder: what is observed and what is said of them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,3 +111,23 @@ def test_graph_version_depends_on_its_files_only(house: House) -> None:
     assert version() not in seen
     (house.folder / ENTITIES).unlink()
     assert version() == seen[0]
+
+
+def test_times_of_a_listing_are_those_of_its_contents(house: House) -> None:
+    boat = house.folder / "boat.txt"
+
+    def times() -> dict:
+        observe.sources(house.store, house.home.corpora, CORPUS)
+        rows = {row["document_id"]: row for row in house.table("source_documents").to_pylist()}
+        return {name: rows["boat"][name] for name in ("added", "changed", "modified")}
+
+    write(boat, b"A boat.")
+    first = times()
+    assert first["added"] == first["changed"]
+    os.utime(boat, (1, 1))  # touched
+    assert times() == first
+    write(boat, b"A larger boat.")
+    second = times()
+    assert second["added"] == first["added"]
+    assert second["changed"] > first["changed"]
+    assert second["modified"] != first["modified"]
