@@ -1,8 +1,9 @@
 """Client of servers that speak the OpenAI protocol: connections, limits, retries, a secret key.
 
-`client.py` sends requests, `failures.py` classifies answers other than 200, `rate_limit.py`
-enforces requests and tokens per minute, `key.py` reads and hides the key, and `background.py` is
-the thread that runs the client.
+`client.py` runs and retries requests, `connection.py` sends one by `openai.AsyncOpenAI`,
+`failures.py` classifies answers other than 200, `outages.py` notes servers that are away,
+`rate_limit.py` enforces requests and tokens per minute, `budget.py` the cost of a day, and `key.py`
+reads and hides the key.
 """
 
 from gsum_resources.endpoint.client import Answer, Endpoint

@@ -137,9 +137,11 @@ class LedgeredModel:
     def _complete_missing(self, writer: ReplyWriter, missing: Mapping[bytes, Request]) -> None:
         """Send the requests that fit into the model's window; the others are errors."""
         keys = []
+        window = self.window
         for key, request in missing.items():
-            if excess := self._excess(request):
-                writer.add(key, excess)
+            if window and (excess := window.excess(request)):
+                message = f"{window.model}: {request.described} is not sent: {excess}"
+                writer.add(key, CompletionError(message, window.model, calls=0))
             else:
                 keys.append(key)
         if keys:
@@ -154,14 +156,6 @@ class LedgeredModel:
                 for index, reply in enumerate(self._model.complete(sendable, add)):
                     if keys[index] not in writer.added:  # the model does not call `on_reply`
                         add(index, reply)
-
-    def _excess(self, request: Request) -> CompletionError | None:
-        """Return an error if a request exceeds the model's window, else None."""
-        window = self.window
-        if window is None or window.context is None or not (excess := window.excess(request)):
-            return None
-        message = f"{window.model}: {request.described} is not sent: {excess}"
-        return CompletionError(message, window.model, calls=0)
 
     def _reply_callback(
         self, indices_by_key: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None
