@@ -148,9 +148,11 @@ def test_homonyms_are_located_by_their_rows(tmp_path: Path) -> None:
         {"title": "Lin", "type": "person", "text_unit_ids": [first]},
         {"title": "Lin", "type": "geo", "text_unit_ids": [second]},
         {"title": "Boat", "type": "thing", "text_unit_ids": None},
+        {"title": "Ann", "type": "person", "text_unit_ids": None},
     ]
     rows = [row | {"description": row["type"]} for row in rows]
-    graph = put(tmp_path, rows, [{**RELATIONSHIPS[0], "source": "Lin", "target": "Boat"}])
+    pairs = [{**RELATIONSHIPS[0], "source": "Lin", "target": end} for end in ("Boat", "Ann")]
+    graph = put(tmp_path, rows, pairs)
     found = extracted_from(
         graph_in(graph), chunks_of({"d0": ["Lin met Ann."], "d1": ["A boat is in Lin."]})
     )
@@ -159,8 +161,9 @@ def test_homonyms_are_located_by_their_rows(tmp_path: Path) -> None:
         (first, "person"),
         (second, "geo"),
     ]
-    (one,) = found.beside["relationship_mentions"].to_pylist()
-    assert (one["chunk_id"], one["source_type"]) == (second, "geo")
+    related = found.beside["relationship_mentions"].to_pylist()
+    assert [row["chunk_id"] for row in related] == [first, second]
+    assert related[1]["source_type"] == "geo"
 
 
 def test_documents_limit_the_search_for_a_name(tmp_path: Path) -> None:
