@@ -181,7 +181,7 @@ def test_failing_pack_costs_only_itself() -> None:
 
 
 def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
-    whole, cut = helping(50, "It was Lin.", "It was"), helping(50, "It was Lin and nobody else.")
+    whole, cut = helping(50), helping(50, "It was Lin and nobody else.")
 
     def say(request: Request) -> str:
         return cut[:30] if sentence(30) in request.passages else f"{whole[:-1]}, "
