@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from gsum_assets.answering.answer import Answer as Found
 from gsum_assets.answering.renderings import answer_html, answer_lines
@@ -14,9 +11,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
 class Answer:
     """An answer and what it was written from; printed as `gsum ask` prints it.
+
+    Parameters
+    ----------
+    found : what `gsum_assets.answering.ask` returned.
+    settings : says where a model is set.
 
     Attributes
     ----------
@@ -26,17 +27,10 @@ class Answer:
     explanation : how it came about, where that was requested.
     """
 
-    text: str
-    method: str
-    model: str
-    explanation: str
-    _found: Found
-    _settings: str
-
-    @classmethod
-    def of(cls, found: Found, settings: str) -> "Answer":
-        """Return what `gsum_assets.answering.ask` found; `settings` says where a model is set."""
-        return cls(found.text, found.method, found.model, found.explanation, found, settings)
+    def __init__(self, found: Found, settings: str) -> None:
+        self.text, self.method = found.text, found.method
+        self.model, self.explanation = found.model, found.explanation
+        self._found, self._settings = found, settings
 
     @property
     def is_refusal(self) -> bool:
@@ -82,11 +76,6 @@ class Answer:
 
     def _repr_html_(self) -> str:
         return answer_html(self._found)
-
-
-def frame_of(rows: pa.Table) -> "pd.DataFrame":
-    """Return a table as a pandas frame."""
-    return rows.to_pandas()
 
 
 def is_frame(value: Any) -> bool:

@@ -94,7 +94,10 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
         scores = result._scores(with_bertscore=metric.startswith("bertscore"))
         if metric not in scores:
             if not len(scores.columns):
-                raise unknown_without_references(result.method, metric)
+                raise ValueError(
+                    f"the answers of {result.method} have no scores such as '{metric}': give "
+                    "questions as dicts or a frame with 'references'"
+                )
             raise unknown(f"metric of {result.method}", metric, list(scores.columns))
         values.append(scores[metric].dropna())
     asked = first.answers
@@ -114,14 +117,6 @@ def require_method_name(given: object) -> None:
 def _described(given: object) -> str:
     """Return value and type of an argument, in short."""
     return f"{shorten(repr(given), 60, placeholder=' …')} ({type(given).__name__})"
-
-
-def unknown_without_references(method: str, metric: str) -> Exception:
-    """Return the error about answers that were not scored."""
-    return ValueError(
-        f"the answers of {method} have no scores such as '{metric}': give questions as dicts or a "
-        "frame with 'references'"
-    )
 
 
 def paired(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gsum.answers import Answer, frame_of
+from gsum.answers import Answer
 from gsum.differences import Difference, paired, require_method_name
 from gsum.names import family_named, unknown
 from gsum_assets.answering.conversation import Conversation
@@ -162,17 +162,18 @@ class Home:
         ...
         gsum.names.UnknownNameError: unknown table 'sumaries'; did you mean 'summaries' or ...
         """
-        table = self._table(name)
+        if name not in TABLES:
+            raise unknown("table", name, list(TABLES))
+        table = TABLES[name]
         if corpus is not None and not self._store.partitions(table, corpus):
             find_corpus(self._folders.corpora, corpus)
         if strangers := sorted(set(columns or ()) - {*table.schema.names, *table.dimensions}):
             raise unknown(f"column of {name}", strangers[0], table.schema.names)
         if name in APPENDED:
-            return frame_of(self._appended(table, corpus, columns))
+            return self._appended(table, corpus, columns).to_pandas()
         partitions = self._partitions(table, corpus, method)
         chosen = [n for n in table.schema.names if n in columns] if columns else None
-        rows, _ = self._store.read(table, partitions, chosen)
-        return frame_of(rows)
+        return self._store.read(table, partitions, chosen)[0].to_pandas()
 
     def sql(self, query: str) -> "pd.DataFrame":
         """Return what a DuckDB query gives; each table is a view, as in `gsum sql`.
@@ -284,7 +285,7 @@ class Home:
         """
         corpora = [corpus] if isinstance(corpus, str) else corpus
         conversation = Conversation(self._workspace, corpora, method, document_id, explain, where)
-        return Answer.of(conversation.ask(question), str(self._folders.settings_file))
+        return Answer(conversation.ask(question), str(self._folders.settings_file))
 
     def compare(
         self,
@@ -326,7 +327,11 @@ class Home:
         """
         for given in (first, second):
             require_method_name(given)
-        corpus = corpus or self._only_corpus()
+        if corpus is None:
+            if len(self.corpora) != 1:
+                known = ", ".join(self.corpora)
+                raise ValueError(f"there are the corpora {known}; name one: corpus=…")
+            corpus = self.corpora[0]
         questions = self.table("queries", corpus).set_index("query_id")
         if split != _ALL:
             questions = questions.loc[questions["split"] == split]
@@ -352,16 +357,6 @@ class Home:
             raise unknown(f"metric of {method} on corpus '{corpus}'", metric, known)
         return rows.loc[rows["metric"] == metric].set_index("query_id")["value"]
 
-    def _only_corpus(self) -> str:
-        if len(self.corpora) != 1:
-            raise ValueError(f"there are the corpora {', '.join(self.corpora)}; name one: corpus=…")
-        return self.corpora[0]
-
-    def _table(self, name: str) -> Table:
-        if name not in TABLES:
-            raise unknown("table", name, list(TABLES))
-        return TABLES[name]
-
     def _n_files(self, table: Table) -> int:
         if table.name in APPENDED:
             return len(self._store.fs.glob(f"{self._store.root}/{table.name}/*/*.parquet"))
@@ -382,13 +377,11 @@ class Home:
         if partitions and not missing:
             return partitions
         named = f" of {missing[0]}" if missing else ""
+        where = f"corpus '{corpus}'" if corpus else self._folders.root
         raise LookupError(
-            f"table '{table.name}' has no rows{named} in {self._about(corpus)} yet; run "
+            f"table '{table.name}' has no rows{named} in {where} yet; run "
             f"`{_command(table, corpus, missing)}`"
         )
-
-    def _about(self, corpus: str | None) -> str:
-        return f"corpus '{corpus}'" if corpus else f"{self._folders.root}"
 
     def _appended(
         self, table: Table, corpus: str | None, columns: Sequence[str] | None

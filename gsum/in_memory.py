@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum.names import naming_arguments
 from gsum.progress import Progress
-from gsum.wording import naming_arguments
 from gsum_assets.answering.workspace import Workspace, section_of
 from gsum_assets.corpus.load import Loaded, bucket_of
 from gsum_assets.corpus.queries import Query, as_queries, query_rows

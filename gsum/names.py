@@ -1,6 +1,8 @@
-"""Names that people type: which there are, and what to say of one that there is not."""
+"""Names that people type, and messages of the pipeline in the words of the library."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -10,6 +12,13 @@ from gsum_resources.messages.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_WORDS = {  # of the pipeline, which reads files, and of the library, which has arguments
+    "gsum.toml": "the argument settings",
+    "corpus.toml": "the argument settings",
+    "--explain": "explain",
+}
+_NAMED = re.compile("|".join(rf"(?<![\w/]){re.escape(word)}\b" for word in _WORDS))
 
 
 class UnknownNameError(KeyError):
@@ -63,3 +72,19 @@ def family_named(method: str) -> Family:
         return METHODS.family_of(method)
     except CorpusError as error:
         raise UnknownNameError(str(error)) from None
+
+
+def of_arguments(message: str) -> str:
+    """Return a message about a file of settings as one about the argument of `gsum.run`."""
+    return _NAMED.sub(lambda match: _WORDS[match.group()], message)
+
+
+@contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Let errors raised in this context name arguments; their type and traceback stay."""
+    try:
+        yield
+    except Exception as error:
+        if error.args and isinstance(error.args[0], str):
+            error.args = of_arguments(error.args[0]), *error.args[1:]
+        raise

@@ -5,11 +5,10 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gsum.answers import Answer, frame_of, is_frame, plain_record, records_of
+from gsum.answers import Answer, is_frame, plain_record, records_of
 from gsum.in_memory import LazyStore, MemoryTables
-from gsum.names import family_named, unknown
+from gsum.names import family_named, naming_arguments, of_arguments, unknown
 from gsum.progress import Progress
-from gsum.wording import naming_arguments, of_arguments
 from gsum_assets.answering.ask import answer
 from gsum_assets.corpus.load import Loaded, load_records
 from gsum_assets.corpus.queries import Query, queries_in
@@ -204,7 +203,7 @@ class Result:
             reply = answer(
                 tables.family, inputs, question, tables.read, document_id, explain, where
             )
-        return Answer.of(reply, "the argument settings")
+        return Answer(reply, "the argument settings")
 
     def __repr__(self) -> str:
         n_documents = self._tables.get("documents").num_rows
@@ -222,7 +221,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         if name not in self._tables.names:
             raise unknown(f"table of {self._tables.method}", name, self._tables.names)
         rows = self._tables.get(name)
-        return frame_of(rows.drop_columns([n for n in _DIMENSIONS if n in rows.column_names]))
+        return rows.drop_columns([n for n in _DIMENSIONS if n in rows.column_names]).to_pandas()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tables.names)

@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -18,9 +20,12 @@ from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, op
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.http import RequestError, on_error
 from gsum_assets.serve.limits import Limited, Limits
-from gsum_assets.serve.mcp_server import McpEndpoint
 from gsum_assets.serve.service import Service
 from gsum_resources.protocols.models import ModelUnavailableError
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 _PAGE = Path(__file__).parent / "page"
 _ERRORS = RequestError, ValueError, ModelUnavailableError, HTTPException, Exception
@@ -51,6 +56,47 @@ class _Protected:
 
 def _health(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
+
+
+class McpEndpoint:
+    """The MCP server over HTTP, started by its first request.
+
+    Each request stands for itself: there are no sessions, and the server sends nothing of its own.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._manager: Any = None
+        self._tasks: TaskGroup | None = None
+        self._lock = anyio.Lock()
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Let requests be answered while the context lasts."""
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with self._lock:
+            if self._manager is None:
+                assert self._tasks, "the application's lifespan has not begun"
+                self._manager = await self._tasks.start(self._run)
+            manager = self._manager
+        await manager.handle_request(scope, receive, send)
+
+    async def _run(self, task_status: "TaskStatus[StreamableHTTPSessionManager]") -> None:
+        server = await anyio.to_thread.run_sync(self._new_server)
+        server.streamable_http_app(stateless_http=True, json_response=True, host="")
+        async with server.session_manager.run():
+            task_status.started(server.session_manager)
+            await anyio.sleep_forever()
+
+    def _new_server(self) -> "MCPServer":
+        from gsum_assets.serve.mcp_server import mcp_server
+
+        return mcp_server(self._service)
 
 
 def new_app(

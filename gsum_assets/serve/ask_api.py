@@ -1,6 +1,7 @@
 """`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ from starlette.routing import Route
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import find, inputs_of, require_question
 from gsum_assets.answering.conversation import Conversation
-from gsum_assets.answering.sources import Source
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
@@ -88,8 +88,8 @@ def _require(service: Service, request: Request, body: AskBody) -> None:
 
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
     method = service.method_of(body.corpora, body.method, body.document)
-    with service.snapshot(body.corpora, method) as workspace:
-        return answer_object(workspace, answered(workspace, body, method))
+    workspace = service.snapshot(body.corpora, method)
+    return answer_object(workspace, answered(workspace, body, method))
 
 
 async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
@@ -131,20 +131,7 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
         "text": answer.text,
         "is_refusal": answer.is_refusal,
         "probability": answer.probability,
-        "lines": [
-            {
-                "mark": line.mark,
-                "sentences": [
-                    {
-                        "text": sentence.text,
-                        "numbers": list(sentence.numbers),
-                        "unsupported": list(sentence.unsupported),
-                    }
-                    for sentence in line.sentences
-                ],
-            }
-            for line in answer.lines
-        ],
+        "lines": [asdict(line) for line in answer.lines],
         "sources": sources_of(workspace, answer),
         "passages": [dict(row) for row in answer.passages],
         "usage": dict(answer.usage),
@@ -154,28 +141,16 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
 
 def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
     """Return the sources of an answer, with their characters in their documents."""
-
-    def fields(source: Source, corpus: str) -> dict[str, Any]:
-        return {
-            "corpus": corpus,
-            "document_id": source.document_id,
-            "node_id": source.node_id,
-            "title": source.title,
-            "location": source.location,
-            "text": source.text,
-            "marked": [list(span) for span in source.marked],
-            "origins": [fields(origin, corpus) for origin in source.origins],
-        }
-
-    sources: list[dict[str, Any]] = [
-        {"number": number} | fields(source, answer.passage(source).get("corpus", answer.corpus))
-        for number, source in enumerate(answer.sources, 1)
-    ]
-    each = [*sources, *(origin for source in sources for origin in source["origins"])]
-    spans = _spans(workspace, each)
-    for source in each:
-        key = source["corpus"], source["node_id"]
-        source["start"], source["end"] = spans.get(key, (None, None))
+    sources, with_origins = [], []
+    for number, source in enumerate(answer.sources, 1):
+        sources.append({"number": number, **asdict(source)})
+        corpus = answer.passage(source).get("corpus", answer.corpus)
+        for each in (sources[-1], *sources[-1]["origins"]):
+            each["corpus"] = corpus
+            with_origins.append(each)
+    spans = _spans(workspace, with_origins)
+    for each in with_origins:
+        each["start"], each["end"] = spans.get((each["corpus"], each["node_id"]), (None, None))
     return sources
 
 
@@ -196,8 +171,8 @@ def _search(request: Request, body: SearchBody) -> JSONResponse:
     service = service_of(request)
     service.require(request, body.corpus)
     method = service.method_of([body.corpus], body.method, body.document)
-    with service.snapshot(body.corpus, method) as workspace:
-        return JSONResponse({"passages": found_passages(workspace, body, method)})
+    workspace = service.snapshot(body.corpus, method)
+    return JSONResponse({"passages": found_passages(workspace, body, method)})
 
 
 def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from gsum_assets.corpus.sections import Locations
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.serve.http import RequestError, number_of, text_of
-from gsum_assets.serve.service import Service, service_of
+from gsum_assets.serve.service import Service, corpus_of, service_of
 from gsum_resources.llm.ledger import spent
 from gsum_resources.state.locks import locked_by
 from gsum_resources.store.arrow import pc
@@ -25,12 +25,11 @@ _OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end")
 
 
 def _documents(request: Request) -> JSONResponse:
-    corpus, query = text_of(request, "corpus"), text_of(request, "q", "").casefold().split()
+    corpus, query = corpus_of(request), text_of(request, "q", "").casefold().split()
     offset = number_of(request, "offset", 0, 10**9)
     limit = number_of(request, "limit", 100, _MOST_LISTED)
-    service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        rows = workspace.rows("documents", corpus).columns(["document_id", "title", "n_words"])
+    workspace = service_of(request).snapshot(corpus)
+    rows = workspace.rows("documents", corpus).columns(["document_id", "title", "n_words"])
     for word in query:
         is_match = pc.or_(
             pc.match_substring(rows["title"], word, ignore_case=True),
@@ -43,12 +42,11 @@ def _documents(request: Request) -> JSONResponse:
 
 
 def _document(request: Request) -> JSONResponse:
-    corpus, document_id = text_of(request, "corpus"), text_of(request, "id")
-    service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        document = document_in(workspace, corpus, document_id)
-        sections = _of_document(workspace, "document_sections", corpus, document_id)
-        chunks = _of_document(workspace, "chunks", corpus, document_id, _OF_CHUNK)
+    corpus, document_id = corpus_of(request), text_of(request, "id")
+    workspace = service_of(request).snapshot(corpus)
+    document = document_in(workspace, corpus, document_id)
+    sections = _of_document(workspace, "document_sections", corpus, document_id)
+    chunks = _of_document(workspace, "chunks", corpus, document_id, _OF_CHUNK)
     names = ("chunk_id", "position", "start", "end")
     return JSONResponse(
         {
@@ -61,11 +59,10 @@ def _document(request: Request) -> JSONResponse:
 
 
 def _passage(request: Request) -> JSONResponse:
-    corpus, chunk_id = text_of(request, "corpus"), text_of(request, "id")
+    corpus, chunk_id = corpus_of(request), text_of(request, "id")
     around = number_of(request, "around", 1, _MOST_AROUND)
-    service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        return JSONResponse(passage_in(workspace, corpus, chunk_id, around))
+    workspace = service_of(request).snapshot(corpus)
+    return JSONResponse(passage_in(workspace, corpus, chunk_id, around))
 
 
 def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) -> dict[str, Any]:
@@ -154,11 +151,11 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
     document could not be read or a model gave no valid reply, else "current".
     """
     state = service.snapshots.state(corpus)
-    with service.snapshot(corpus) as workspace:
-        counts = workspace.store.counts([TABLES["documents"], TABLES["chunks"]], corpus)
-        methods = methods_ready(workspace, corpus)
-        method = chosen_method(workspace, [corpus]) if methods else None
-        rejected = workspace.rows("rejected_documents", corpus).get()
+    workspace = service.snapshot(corpus)
+    counts = workspace.store.counts([TABLES["documents"], TABLES["chunks"]], corpus)
+    methods = methods_ready(workspace, corpus)
+    method = chosen_method(workspace, [corpus]) if methods else None
+    rejected = workspace.rows("rejected_documents", corpus).get()
     files = [file.provenance for of in state.files.values() for file in of.values()]
     rejected = rejected.filter(pc.invert(rejected["is_other_type"]))
     failed = [

@@ -1,7 +1,7 @@
 """Which graphs a corpus has, and how they and their rows are read from its tables."""
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
@@ -373,9 +373,7 @@ def _largest(names: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:
 
     More groups than there are colours become one, 'others'.
     """
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(names)
     ordered = sorted(counts, key=lambda name: (-counts[name], name))
     shown = ordered if len(ordered) <= len(GROUPS) else ordered[: len(GROUPS)]
     group = {name: i for i, name in enumerate(shown)}

@@ -1,7 +1,5 @@
 """`/api/graph/…` and `/api/why`: the graphs of a corpus, and ways through them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -28,7 +26,7 @@ from gsum_assets.serve.graphs import (
     way,
 )
 from gsum_assets.serve.http import RequestError, number_of, text_of
-from gsum_assets.serve.service import service_of
+from gsum_assets.serve.service import corpus_of, service_of
 
 _MOST_NODES, _MOST_NEAR, _MOST_FOUND = 20_000, 400, 50
 _MOST_SOURCES = 20  # of one way
@@ -52,52 +50,47 @@ class _Asked(NamedTuple):
         }
 
 
-@contextmanager
-def _asked(request: Request) -> Iterator[_Asked]:
-    """Yield the graph `graph` of a request, or that of its `method`."""
-    corpus = text_of(request, "corpus")
-    service_of(request).require(request, corpus)
+def _asked(request: Request) -> _Asked:
+    """Return the graph `graph` of a request, or that of its `method`."""
+    corpus = corpus_of(request)
     name = text_of(request, "graph", "")
     method = method_of(name) if name else text_of(request, "method")
-    with service_of(request).snapshot(corpus, method) as workspace:
-        name = name or graph_of_method(workspace, corpus, method)
-        graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
-        yield _Asked(workspace, corpus, name, graph)
+    workspace = service_of(request).snapshot(corpus, method)
+    name = name or graph_of_method(workspace, corpus, method)
+    graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
+    return _Asked(workspace, corpus, name, graph)
 
 
 def _listed(request: Request) -> JSONResponse:
-    corpus = text_of(request, "corpus")
-    service_of(request).require(request, corpus)
-    with service_of(request).snapshot(corpus) as workspace:
-        return JSONResponse({"graphs": stored_graphs(workspace, corpus)})
+    corpus = corpus_of(request)
+    workspace = service_of(request).snapshot(corpus)
+    return JSONResponse({"graphs": stored_graphs(workspace, corpus)})
 
 
 def _nodes(request: Request) -> JSONResponse:
-    with _asked(request) as asked:
-        return JSONResponse(
-            drawn(asked.graph, number_of(request, "limit", _MOST_NODES, _MOST_NODES))
-        )
+    asked = _asked(request)
+    return JSONResponse(drawn(asked.graph, number_of(request, "limit", _MOST_NODES, _MOST_NODES)))
 
 
 def _neighbours(request: Request) -> JSONResponse:
     depth, most = number_of(request, "depth", 1, 5), number_of(request, "limit", 100, _MOST_NEAR)
-    with _asked(request) as asked:
-        node_id = _node_id(request, asked)
-        return JSONResponse(drawn(neighbours(asked.graph, node_id, depth, most), most))
+    asked = _asked(request)
+    node_id = _node_id(request, asked)
+    return JSONResponse(drawn(neighbours(asked.graph, node_id, depth, most), most))
 
 
 def _row(request: Request) -> JSONResponse:
-    with _asked(request) as asked:
-        node_id = _node_id(request, asked)
-        row = row_of(asked.workspace, asked.corpus, asked.name, node_id)
-        return JSONResponse({**asked.node(asked.graph.index[node_id]), "row": row})
+    asked = _asked(request)
+    node_id = _node_id(request, asked)
+    row = row_of(asked.workspace, asked.corpus, asked.name, node_id)
+    return JSONResponse({**asked.node(asked.graph.index[node_id]), "row": row})
 
 
 def _search(request: Request) -> JSONResponse:
     query = text_of(request, "q")
-    with _asked(request) as asked:
-        found = search(asked.graph, query, number_of(request, "limit", 20, _MOST_FOUND))
-        return JSONResponse({"nodes": [asked.node(i) for i in found]})
+    asked = _asked(request)
+    found = search(asked.graph, query, number_of(request, "limit", 20, _MOST_FOUND))
+    return JSONResponse({"nodes": [asked.node(i) for i in found]})
 
 
 def _why(request: Request) -> JSONResponse:
@@ -107,16 +100,16 @@ def _why(request: Request) -> JSONResponse:
     """
     question, to = text_of(request, "question", ""), text_of(request, "to")
     given = request.query_params.getlist("from")[:_MOST_SOURCES]
-    with _asked(request) as asked:
-        graph = asked.graph
-        named = named_in(graph, question) if graph.chunks is not None else []
-        sources = named or [i for node_id in given for i in holding(graph, node_id)]
-        kind, targets = "passage", holding(graph, to)
-        if not targets and asked.name == "entities":
-            kind, parts = written_from(asked.workspace, asked.corpus, to)
-            targets = [graph.index[part] for part in parts if part in graph.index]
-        steps = way(graph, sources, targets)
-        shown = [{**asked.node(step.node), "relation": step.relation} for step in steps]
+    asked = _asked(request)
+    graph = asked.graph
+    named = named_in(graph, question) if graph.chunks is not None else []
+    sources = named or [i for node_id in given for i in holding(graph, node_id)]
+    kind, targets = "passage", holding(graph, to)
+    if not targets and asked.name == "entities":
+        kind, parts = written_from(asked.workspace, asked.corpus, to)
+        targets = [graph.index[part] for part in parts if part in graph.index]
+    steps = way(graph, sources, targets)
+    shown = [{**asked.node(step.node), "relation": step.relation} for step in steps]
     if steps and to not in graph.index:  # a text, not a node
         shown.append({"id": to, "label": "", "kind": kind, "relation": "mentioned in"})
     title = KINDS[asked.name].title

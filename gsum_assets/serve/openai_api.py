@@ -9,7 +9,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -100,8 +100,8 @@ def _models(request: Request) -> JSONResponse:
     service = service_of(request)
     models = []
     for corpus in service.corpora(request):
-        with service.snapshot(corpus) as workspace:
-            methods = methods_ready(workspace, corpus)
+        workspace = service.snapshot(corpus)
+        methods = methods_ready(workspace, corpus)
         names = [corpus, *(f"{corpus}/{method}" for method in methods)] if methods else []
         models += [{"id": n, "object": "model", "created": 0, "owned_by": "gsum"} for n in names]
     return JSONResponse({"object": "list", "data": models})
@@ -123,9 +123,9 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
     """
     service, (corpus, _, method) = service_of(request), name.partition("/")
     service.require(request, corpus)
-    with service.snapshot(corpus) as workspace:
-        methods = methods_ready(workspace, corpus)
-        chosen = method or chosen_method(workspace, [corpus])
+    workspace = service.snapshot(corpus)
+    methods = methods_ready(workspace, corpus)
+    chosen = method or chosen_method(workspace, [corpus])
     if chosen not in methods:
         known = ", ".join(methods) or f"none; run `gsum run {corpus}` first"
         raise RequestError(
@@ -167,9 +167,9 @@ async def _complete(request: Request, body: ChatBody) -> Response:
 
 def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
     method = service.method_of(asked.corpora, asked.method)
-    with service.snapshot(asked.corpora, method) as workspace:
-        answer = answered(workspace, asked, method)
-        return answer, sources_of(workspace, answer)
+    workspace = service.snapshot(asked.corpora, method)
+    answer = answered(workspace, asked, method)
+    return answer, sources_of(workspace, answer)
 
 
 async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncIterator[bytes]:
@@ -198,8 +198,9 @@ async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncI
                 continue
             if shown and is_void:  # what was sent cannot be taken back
                 yield chunk({"content": "\n\n"})
-            for piece in _pieces(item) if not shown or is_void else ():
-                yield chunk({"content": piece})
+            if not shown or is_void:
+                for line in item.numbered_text.splitlines(keepends=True):
+                    yield chunk({"content": line})
             if listed := _listed(item):
                 yield chunk({"content": listed})
             yield chunk({}, "stop", citations=sources)
@@ -209,11 +210,6 @@ async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncI
     except Exception as error:
         yield event({"error": error_of(error)[1]})
     yield event("[DONE]")
-
-
-def _pieces(answer: Answer) -> Iterator[str]:
-    """Yield the lines of an answer that was written at once."""
-    yield from answer.numbered_text.splitlines(keepends=True)
 
 
 def _listed(answer: Answer) -> str:

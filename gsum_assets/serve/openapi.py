@@ -50,6 +50,8 @@ _POST: dict[str, tuple[str, type[BaseModel]]] = {
 def description() -> dict[str, Any]:
     """Return the description in the form of OpenAPI 3.1."""
     schemas: dict[str, Any] = {}
+    codes = {"200": "the result", "4XX": "what is wrong with the request, and how to mend it"}
+    replies = {"responses": {code: {"description": meaning} for code, meaning in codes.items()}}
     paths: dict[str, Any] = {}
     for path, (summary, parameters) in _GET.items():
         listed = [
@@ -62,31 +64,22 @@ def description() -> dict[str, Any]:
             }
             for name, meaning in parameters.items()
         ]
-        paths[path] = {"get": {"summary": summary, "parameters": listed, **_replies()}}
+        paths[path] = {"get": {"summary": summary, "parameters": listed, **replies}}
     for path, (summary, body) in _POST.items():
         schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= schema.pop("$defs", {})
         schemas[body.__name__] = schema
-        content = {
-            "application/json": {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
-        }
-        request = {"required": True, "content": content}
-        paths[path] = {"post": {"summary": summary, "requestBody": request, **_replies()}}
+        reference = {"$ref": f"#/components/schemas/{body.__name__}"}
+        request = {"required": True, "content": {"application/json": {"schema": reference}}}
+        paths[path] = {"post": {"summary": summary, "requestBody": request, **replies}}
+    security = {"token": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "gsum", "version": "1"},
         "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": security},
         "security": [{"token": []}, {}],
     }
-
-
-def _replies() -> dict[str, Any]:
-    codes = {"200": "the result", "4XX": "what is wrong with the request, and how to mend it"}
-    return {"responses": {code: {"description": meaning} for code, meaning in codes.items()}}
 
 
 def _json(_: Request) -> JSONResponse:
@@ -95,20 +88,23 @@ def _json(_: Request) -> JSONResponse:
 
 def _page(_: Request) -> HTMLResponse:
     """Return a page without script or style."""
+    described = {
+        f"GET {path}": (summary, parameters) for path, (summary, parameters) in _GET.items()
+    }
+    for path, (summary, body) in _POST.items():
+        fields = body.model_fields.items()
+        meanings = {
+            name: "required" if field.is_required() else f"{field.default!r}"
+            for name, field in fields
+        }
+        described[f"POST {path}"] = summary, meanings
     rows = []
-    for path, (summary, parameters) in _GET.items():
+    for heading, (summary, meanings) in described.items():
         named = "".join(
             f"<dt><code>{escape(name)}</code></dt><dd>{escape(meaning)}</dd>"
-            for name, meaning in parameters.items()
+            for name, meaning in meanings.items()
         )
-        rows.append(f"<h2>GET {escape(path)}</h2><p>{escape(summary)}</p><dl>{named}</dl>")
-    for path, (summary, body) in _POST.items():
-        named = "".join(
-            f"<dt><code>{escape(name)}</code></dt>"
-            f"<dd>{'required' if field.is_required() else escape(f'{field.default!r}')}</dd>"
-            for name, field in body.model_fields.items()
-        )
-        rows.append(f"<h2>POST {escape(path)}</h2><p>{escape(summary)}</p><dl>{named}</dl>")
+        rows.append(f"<h2>{escape(heading)}</h2><p>{escape(summary)}</p><dl>{named}</dl>")
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>gsum: interfaces</title>'
         '<meta name="viewport" content="width=device-width"></head><body><main><h1>Interfaces</h1>'

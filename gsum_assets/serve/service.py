@@ -3,9 +3,8 @@
 import gc
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 from starlette.requests import Request
 
@@ -17,7 +16,8 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.access import corpora_of
-from gsum_assets.serve.http import RequestError, pass_words_on
+from gsum_assets.serve.http import RequestError, pass_words_on, text_of
+from gsum_assets.serve.pinned import PinnedWorkspace
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.engine.garbage import freeze_survivors
 from gsum_resources.llm.extractive import ExtractiveModel
@@ -78,18 +78,16 @@ class Service:
             writing.shutdown()
         self._export()
 
-    @contextmanager
     def snapshot(
         self, corpora: str | Sequence[str], method: str = DEFAULT_METHOD
-    ) -> Iterator[Workspace]:
-        """Yield a workspace whose tables of some corpora are of one state.
+    ) -> PinnedWorkspace:
+        """Return a workspace whose tables of some corpora are of one state.
 
         Parameters
         ----------
         method : the method that is asked.
         """
-        named = [corpora] if isinstance(corpora, str) else corpora
-        yield self.snapshots.workspace(named, method)
+        return self.snapshots.workspace([corpora] if isinstance(corpora, str) else corpora, method)
 
     def method_of(
         self, corpora: Sequence[str], method: str | None, document: str | None = None
@@ -145,16 +143,16 @@ class Service:
         model = self._models.bare("answers")
         if not isinstance(model, ExtractiveModel):
             return
-        with self.snapshot(corpus) as workspace:
-            for part in workspace.rows("chunks", corpus).parts():
-                rows = part.columns(_PREPARED)
-                passages: dict[str, dict[str, str]] = {}
-                for row in rows.sort_by("position").to_pylist():
-                    passages.setdefault(row["document_id"], {})[row["chunk_id"]] = row["text"]
-                for document in passages.values():
-                    lend_vectors(workspace, corpus, document)
-                    if self._stop.is_set() or not model.prepare(list(document.values())):
-                        return
+        workspace = self.snapshot(corpus)
+        for part in workspace.rows("chunks", corpus).parts():
+            rows = part.columns(_PREPARED)
+            passages: dict[str, dict[str, str]] = {}
+            for row in rows.sort_by("position").to_pylist():
+                passages.setdefault(row["document_id"], {})[row["chunk_id"]] = row["text"]
+            for document in passages.values():
+                lend_vectors(workspace, corpus, document)
+                if self._stop.is_set() or not model.prepare(list(document.values())):
+                    return
 
     def _export(self) -> None:
         try:
@@ -166,3 +164,10 @@ class Service:
 def service_of(request: Request) -> Service:
     """Return the service that a request is for."""
     return request.app.state.service
+
+
+def corpus_of(request: Request) -> str:
+    """Return the corpus that a query string names; raise `RequestError` unless it may be asked."""
+    corpus = text_of(request, "corpus")
+    service_of(request).require(request, corpus)
+    return corpus

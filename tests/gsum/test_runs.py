@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gsum
-from gsum.wording import of_arguments
+from gsum.names import of_arguments
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
