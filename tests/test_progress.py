@@ -69,7 +69,7 @@ def test_piped_output_gets_plain_lines_periodically(
         counting.start()
         counting.join()
         time.sleep(0.5)
-        console.wait("run 1f3a5c7e of the daemon: gor/model, 3 of 8 buckets")
+        console.waits("run 1f3a5c7e of the daemon: gor/model, 3 of 8 buckets")
     lines = capsys.readouterr().out.splitlines()
     assert any("… step 2 of about 7, still at chunks, " in line for line in lines)
     assert any("… step 2 of about 7, answers: 3 of 9" in line for line in lines)

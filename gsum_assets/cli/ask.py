@@ -6,7 +6,7 @@ from shutil import get_terminal_size
 
 import click
 
-from gsum_assets.cli.arguments import listed
+from gsum_assets.cli.run import listed
 from gsum_resources.settings.home import Home
 
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -133,24 +133,3 @@ REPLIES_KEPT = (
     "interrupted; nothing was lost, and finished replies of models are kept; the same command "
     "continues"
 )
-
-
-def forgetting(corpus: str, document: str) -> str:
-    """Return the message of an interrupted `gsum forget`."""
-    return (
-        f"interrupted; nothing else was lost, but '{document}' may be deleted only in part; "
-        f"`gsum forget {corpus} {document}` continues"
-    )
-
-
-def named(corpora: Sequence[str]) -> str:
-    """Return the message of an interrupted `gsum run` of these corpora."""
-    return f"interrupted; finished tables are kept; `gsum run {' '.join(corpora)}` continues"
-
-
-def following(corpora: Sequence[str]) -> str:
-    """Return the message of an interrupted `gsum run` of these corpora beside a daemon."""
-    return (
-        "interrupted; the daemon goes on with what was requested; "
-        f"`gsum run {' '.join(corpora)}` follows it again"
-    )

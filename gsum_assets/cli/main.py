@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsum_assets.cli.arguments import listed
 from gsum_assets.cli.ask import ask
 from gsum_assets.cli.reproduce import reproduce
-from gsum_assets.cli.run import run
+from gsum_assets.cli.run import listed, run
 from gsum_assets.cli.serve import serve
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
 
-_ENDED_AT_ONCE = (
-    "run",
-    "plan",
-    "ask",
-    "forget",
-    "reproduce",
-)  # commands whose long work a signal ends
+# commands whose long work a signal ends
+_ENDED_AT_ONCE = ("run", "plan", "ask", "forget", "reproduce")
 _SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
@@ -118,38 +112,28 @@ def plan(corpora: Sequence[str], methods: str | None) -> None:
     """
     from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals
 
-    with ended_by_signals(NOTHING_CHANGED):
-        is_complete = _plan(corpora, methods)
-    if not is_complete:
+    with ended_by_signals(NOTHING_CHANGED):  # before modules are imported
+        from gsum_assets.cli.plan import print_plan, print_total
+        from gsum_assets.corpus.find import name_a_corpus
+        from gsum_assets.pipeline.corpus_settings import CorpusError
+        from gsum_assets.planning.plan import plan as plan_of
+
+        home, plans = Home.from_environment(), []
+        if not corpora:
+            raise click.UsageError(name_a_corpus(home.corpora, "plan"))
+        for corpus in corpora:  # an unreadable corpus does not stop the others
+            try:
+                plans.append(plan_of(home, corpus, listed(methods) if methods else None))
+                print_plan(plans[-1])
+            except CorpusError as error:
+                click.echo(f"Error: {error}", err=True)
+        if len(plans) > 1:
+            print_total(plans)
+        if plans:
+            command = f"next: gsum run {' '.join(done.corpus for done in plans)}"
+            click.echo(f"{command} --methods {methods}" if methods else command)
+    if len(plans) < len(corpora):
         sys.exit(1)
-
-
-def _plan(corpora: Sequence[str], methods: str | None) -> bool:
-    """Print the plan of each corpus; return whether there is one of every corpus."""
-    from gsum_assets.cli.plan import print_plan, print_total
-    from gsum_assets.corpus.find import name_a_corpus
-    from gsum_assets.pipeline.corpus_settings import CorpusError
-    from gsum_assets.planning.plan import plan as planned
-
-    home = Home.from_environment()
-    if not corpora:
-        raise click.UsageError(name_a_corpus(home.corpora, "plan"))
-    wanted = listed(methods) if methods else None
-    plans = []
-    for corpus in corpora:  # an unreadable corpus does not stop the others
-        try:
-            plan_of_corpus = planned(home, corpus, wanted)
-        except CorpusError as error:
-            click.echo(f"Error: {error}", err=True)
-            continue
-        print_plan(plan_of_corpus)
-        plans.append(plan_of_corpus)
-    if len(plans) > 1:
-        print_total(plans)
-    if plans:
-        names = " ".join(plan_of_corpus.corpus for plan_of_corpus in plans)
-        click.echo(f"next: gsum run {names}" + (f" --methods {methods}" if methods else ""))
-    return len(plans) == len(corpora)
 
 
 @main.command()
@@ -190,7 +174,7 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
     of models about it are removed, and all files are then searched for its sentences.
     The exit status is 1 if one is found, or a place cannot be searched.
     """
-    from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals, forgetting
+    from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals
 
     if original:
         with ended_by_signals(NOTHING_CHANGED):
@@ -204,7 +188,11 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
             question = f"Delete document '{document}' from the folder of '{corpus}'?"
             if not yes:
                 click.confirm(question, abort=True)
-        with ended_by_signals(forgetting(corpus, document)) as ending:
+        interrupted = (
+            f"interrupted; nothing else was lost, but '{document}' may be deleted only in part; "
+            f"`gsum forget {corpus} {document}` continues"
+        )
+        with ended_by_signals(interrupted) as ending:
             is_clean = _forget(corpus, document, retrain, ending)
     if not is_clean:
         sys.exit(1)
@@ -219,7 +207,7 @@ def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
 
     home = Home.from_environment()
     with open_instance(home) as instance, Console() as console:
-        console.wait(f"the search for {document}")
+        console.waits(f"the search for {document}")
         done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
     print_search(done)
     return done.is_clean
@@ -277,10 +265,7 @@ def report(
     stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)
     html = render(build(stored, split, questions)).encode()
     path = output or Path(f"{corpus}-report.html")
-    try:
-        path.write_bytes(html)
-    except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    _write(path, html)
     click.echo(f"{path}: {len(html) / 1e6:.1f} MB, open it in any browser")
 
 
@@ -308,14 +293,18 @@ def export(corpus: str, output: Path | None) -> None:
     graph = read_entity_graph(store, corpus)
     path = output or Path(f"{corpus}.graphml")
     content = graphml(graph)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    _write(path, content)
     click.echo(
         f"{path}: {graph.number_of_nodes():,} entities, {graph.number_of_edges():,} relationships, "
         f"{len(content) / 1e6:.1f} MB"
     )
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
 
 
 @main.command()

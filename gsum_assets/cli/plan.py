@@ -4,25 +4,24 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table as Grid
 
-from gsum_assets.cli.terminal import _screen
+from gsum_assets.cli.terminal import new_grid, new_screen, say
 from gsum_assets.pipeline.result import count
 from gsum_assets.planning.plan import Line, Plan
 
 
 def print_plan(plan: Plan) -> None:
     """Print the requests and cost of a run, for index and questions separately."""
-    screen = _screen()
-    screen.print(f"{plan.corpus}: {', '.join(plan.methods)}", markup=False, soft_wrap=True)
+    say(f"{plan.corpus}: {', '.join(plan.methods)}")
     if plan.lines:
-        screen.print(_grid(plan))
+        new_screen().print(_grid(plan))
     for note in _assumptions(plan.lines):
-        screen.print(note, soft_wrap=True)
+        say(note)
     for note in plan.notes:
-        screen.print(note, style="yellow", markup=False, soft_wrap=True)
+        say(note, "yellow")
     if plan.is_current:
-        screen.print(f"{plan.corpus}: nothing to pay, everything is up to date")
+        say(f"{plan.corpus}: nothing to pay, everything is up to date")
     elif not plan.lines:
-        screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
+        say(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
 
 
 def print_total(plans: Sequence[Plan]) -> None:
@@ -31,19 +30,15 @@ def print_total(plans: Sequence[Plan]) -> None:
     n, tokens_in, tokens_out = (
         sum(getattr(total, name) for total in totals) for name in ("n", "tokens_in", "tokens_out")
     )
-    _screen().print(
+    say(
         f"all {len(plans)} corpora: {count(n, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} "
-        f"out, USD {_usd(sum(total.usd for total in totals))}",
-        soft_wrap=True,
+        f"out, USD {_usd(sum(total.usd for total in totals))}"
     )
 
 
 def _grid(plan: Plan) -> Grid:
-    grid = Grid(title=f"{plan.corpus}: requests of a run, about", title_justify="left")
-    grid.add_column("asset", no_wrap=True)
-    grid.add_column("stage", no_wrap=True)
-    for name in ("requests", "tokens in", "tokens out", "USD"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    figures = ("requests", "tokens in", "tokens out", "USD")
+    grid = new_grid(("asset", "stage"), figures, f"{plan.corpus}: requests of a run, about")
     for line in plan.lines:
         grid.add_row(line.asset, line.stage, *_amounts(line))
     grid.add_section()

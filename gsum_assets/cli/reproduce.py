@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gsum_assets.cli.arguments import listed
+from gsum_assets.cli.run import Asked, listed, refreshed_in
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
@@ -154,8 +154,6 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
 
 def _run(part: "Part", ending: "Ending", over_budget: bool) -> bool:
     """Bring the tables of a part up to date; return whether all are."""
-    from gsum_assets.cli.run import Asked, refreshed_in
-
     os.environ["DAGSTER_HOME"] = str(part.home.root / "dagster")  # each home has its own
     asked = Asked(list(part.rows), over_budget=over_budget)
     *_, is_complete = refreshed_in(part.home, [part.corpus], asked, ending, _AGAIN)

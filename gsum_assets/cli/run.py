@@ -3,16 +3,38 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsum_assets.cli.arguments import PassageNumbers, listed
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
     from gsum_assets.runner.run import Pipeline
+
+_INTERRUPTED = "interrupted; finished tables are kept; `gsum run {}` continues"
+_FOLLOWING = (
+    "interrupted; the daemon goes on with what was requested; `gsum run {}` follows it again"
+)
+
+
+class PassageNumbers(click.ParamType):
+    """Numbers from 1, separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Return the distinct numbers, ascending."""
+        numbers = [number.strip() for number in str(value).split(",")]
+        if not all(number.isdecimal() and int(number) > 0 for number in numbers):
+            self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
+        return sorted({int(number) for number in numbers})
+
+
+def listed(names: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in names.split(",") if name.strip()]
 
 
 @click.command()
@@ -56,9 +78,11 @@ def run(
 
     The methods of corpus.toml are kept up to date, by every run and by the daemon.
     """
-    from gsum_assets.cli.interrupts import ended_by_signals, named
+    from gsum_assets.cli.interrupts import ended_by_signals
 
-    with ended_by_signals(named(corpora)) as ending:  # before modules are imported
+    with ended_by_signals(
+        _INTERRUPTED.format(" ".join(corpora))
+    ) as ending:  # before modules are imported
         home = Home.from_environment()
         if not corpora:
             from gsum_assets.corpus.find import name_a_corpus
@@ -118,7 +142,6 @@ def refreshed_in(
     -------
     The pipeline, the corpora that could be read, and whether every one is up to date.
     """
-    from gsum_assets.cli.interrupts import following, named
     from gsum_assets.cli.terminal import Console
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.corpus.intake import stored_intake
@@ -138,17 +161,17 @@ def refreshed_in(
         """The console of a command whose run a daemon may execute."""
 
         def followed(self, is_followed: bool) -> None:
-            ending.message = again or (following if is_followed else named)(corpora)
+            ending.message = again or (_FOLLOWING if is_followed else _INTERRUPTED).format(names)
             super().followed(is_followed)
 
-    pipeline = pipeline_for(home)
+    names, pipeline = " ".join(corpora), pipeline_for(home)
     workspace = pipeline.workspace
     failed, refreshed = False, []
     with open_instance(home) as instance:
         ending.tidy_up_by(lambda: cancel_own_runs(instance))
         for corpus in corpora:  # an unreadable corpus does not stop the others
             with Shown(ending=ending) as console:
-                ending.message = again or named(corpora)
+                ending.message = again or _INTERRUPTED.format(names)
                 try:
                     if asked.k:
                         folder = find_corpus(home.corpora, corpus)

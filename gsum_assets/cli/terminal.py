@@ -58,7 +58,7 @@ class Console:
         self._every_s, self._ending = every_s, ending
 
     def __enter__(self) -> "Console":
-        self._screen = _screen()
+        self._screen = new_screen()
         self._started = self._printed = time.monotonic()
         self._stage = Stage("observing the corpus", self._started)
         self._waiting = ""
@@ -132,18 +132,14 @@ class Console:
         self._printed = time.monotonic()
         names = _names(written, group)
         line = f"{seconds:7.1f} s  {group}: {names}" + (f" ({where[0]})" if where else "")
-        self._screen.print(line, markup=False, soft_wrap=True)
+        self._screen.print(line, soft_wrap=True)
 
     def followed(self, is_followed: bool) -> None:
         """Show who computes: a daemon, or this process."""
         self.says(FOLLOWS if is_followed else STOPPED)
 
     def waits(self, what: str) -> None:
-        """Show what must happen first in other processes."""
-        self.wait(what)
-
-    def wait(self, what: str) -> None:
-        """Show which work of another process must end first."""
+        """Show what must happen first, such as the work of another process."""
         label = f"waiting for {what}"
         if self._waiting != what:
             self._waiting = what
@@ -177,7 +173,7 @@ class Console:
         """Print a line with the time since the start."""
         self._printed = time.monotonic()
         seconds = self._printed - self._started
-        self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
+        self._screen.print(f"{seconds:7.1f} s  {text}", soft_wrap=True)
 
     def _error(self, step: StepReport) -> str:
         """Return the error of a step; in short if the same model was reported before."""
@@ -217,10 +213,10 @@ class Console:
 
     def says(self, line: str) -> None:
         """Print a line without markup."""
-        self._screen.print(line, markup=False, soft_wrap=True)
+        self._screen.print(line, soft_wrap=True)
 
     def _print(self, message: str, colour: str) -> None:
-        self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
+        self._screen.print(f"           {message}", style=colour, soft_wrap=True)
 
 
 class _Amount(ProgressColumn):
@@ -240,13 +236,10 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be recomputed
-    screen = _screen()
+    screen = new_screen()
     costs, _ = pipeline.store.read(TABLES["costs"], [Partition(corpus)])
     for grid in grids(rows, costs=costs):
-        shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
-        shown.add_column("method", no_wrap=True)
-        for metric in grid.header[1:]:
-            shown.add_column(metric, justify="right", no_wrap=True)
+        shown = new_grid(["method"], grid.header[1:], f"{corpus}: {grid.title}")
         for row in grid.rows:
             shown.add_row(*row)
         screen.print(shown)
@@ -258,7 +251,7 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         from gsum_assets.evaluation.judges.bias import own_judge_note
 
         if note := own_judge_note(judgements):
-            screen.print(note, style="yellow", markup=False)
+            screen.print(note, style="yellow")
 
 
 def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -268,7 +261,7 @@ def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]])
         grid.add_column(name, justify="right" if number > 1 else "left")
     for row in rows:
         grid.add_row(*row)
-    screen = _screen()
+    screen = new_screen()
     if not screen.is_terminal:  # a file or a pipe has no width
         screen.width = max(
             screen.width, grid.__rich_measure__(screen, screen.options.update(width=400)).maximum
@@ -285,9 +278,7 @@ def print_next(pipeline: Pipeline, corpus: str) -> None:
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
     """Print schema, name and meaning of a row of each table or view, and of each macro."""
     rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *views())}
-    grid = Grid(box=None, pad_edge=False)
-    for title in ("schema", "name"):
-        grid.add_column(title, no_wrap=True)
+    grid = new_grid(["schema", "name"])
     grid.add_column("contents")
     for schema, name in names:
         full = name if schema == "main" else f"{schema}.{name}"
@@ -295,19 +286,16 @@ def print_tables(names: Iterable[tuple[str, str]]) -> None:
     for macro in sorted((v for v in views() if isinstance(v, Macro)), key=lambda v: v.name):
         call = f"{macro.name}({', '.join(macro.arguments)})"
         grid.add_row("macro", macro.name, f"{call}: {rows[macro.name]}")
-    _screen().print(grid)
+    new_screen().print(grid)
 
 
 def print_models(checked: Iterable[CheckedModel]) -> None:
     """Print a row for each model, and below them the errors of those that do not answer."""
-    screen, grid, failures = _screen(), Grid(box=None, pad_edge=False), []
-    for title in ("table", "backend", "model", "answers"):
-        grid.add_column(title, no_wrap=True)
-    for title in ("context", "tokens/s", "structure", "USD per million in, out"):
-        grid.add_column(title, justify="right", no_wrap=True)
+    figures = ("context", "tokens/s", "structure", "USD per million in, out")
+    grid, failures = new_grid(("table", "backend", "model", "answers"), figures), []
     for model in checked:
         grid.add_row(
-            f"\\[{model.table}]",
+            f"[{model.table}]",
             model.backend,
             model.model,
             "no" if model.failure else "yes",
@@ -318,9 +306,9 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
         )
         if model.failure:
             failures.append(f"[{model.table}]: {' '.join(model.failure.split())}")
-    screen.print(grid)
+    new_screen().print(grid)
     for failure in failures:
-        _say(failure, "red")
+        say(failure, "red")
 
 
 def print_networks(store: ParquetStore) -> None:
@@ -338,70 +326,80 @@ def print_networks(store: ParquetStore) -> None:
         if is_changed:
             state = f"documents have changed since: gsum run {corpus} --retrain {method}"
         learnt = f"trained {trained} on {count(n_documents, 'document')}"
-        line = f"{corpus}: network of {method}: {learnt}; {state}"
-        _say(line)
+        say(f"{corpus}: network of {method}: {learnt}; {state}")
 
 
 def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     """Print what was removed of a document, and what could not be removed."""
     n_written = len(done.report.written)
-    _say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
-    _say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
+    say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
+    say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
     if done.problem:
-        _say(
+        say(
             f"not all could be recomputed: {done.problem}; {done.removed:,} files that may "
             f"contain it were removed, `gsum run {corpus}` recomputes them",
             "red",
         )
     if done.trained:
-        _say(
+        say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
             "they contain no text. `gsum run … --retrain`, the job retrain in the UI or its weekly "
             "schedule train them again",
             "yellow",
         )
     if done.questions:
-        _say(
+        say(
             f"{len(done.questions)} questions in queries.jsonl name it and are left out from now "
             f"on; correct or delete them: {', '.join(done.questions[:10])}",
             "yellow",
         )
-    _say("delete files that you exported (gsum report, gsum export) and backups yourself")
+    say("delete files that you exported (gsum report, gsum export) and backups yourself")
     print_search(done)
 
 
 def print_search(done: ForgetReport) -> None:
     """Print where sentences of a deleted document were found."""
     for leftover in done.leftovers:
-        _say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
+        say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
     for storage in done.unsearched:
-        _say(
+        say(
             f"not searched: Dagster's {storage}, which may contain sentences in its logs; delete "
             "them there, or let dagster.yaml name SQLite or PostgreSQL",
             "red",
         )
     if not done.n_sentences:
-        _say(
+        say(
             "nothing was searched for: no table has a sentence of it that no other document has; "
             "`gsum forget … --check FILE` searches for those of a copy",
             "yellow",
         )
     elif done.is_clean:
-        _say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
+        say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 
-def _say(line: str, colour: str | None = None) -> None:
-    """Print a line without markup, as long as it is."""
-    _screen().print(line, style=colour, markup=False, soft_wrap=True)
+def say(line: str, colour: str | None = None) -> None:
+    """Print a line as long as it is."""
+    new_screen().print(line, style=colour, soft_wrap=True)
 
 
-def _screen() -> Screen:
+def new_screen() -> Screen:
     """Return a screen as wide as the terminal, or as the leaderboard if output is piped."""
-    piped = not sys.stdout.isatty()
-    if not piped:
-        return Screen(highlight=False)
+    if sys.stdout.isatty():
+        return Screen(highlight=False, markup=False)
     # a pipe gets no control characters, whatever the environment says about colours
-    return Screen(highlight=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True)
+    return Screen(
+        highlight=False, markup=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True
+    )
+
+
+def new_grid(left: Sequence[str], right: Sequence[str] = (), title: str | None = None) -> Grid:
+    """Return a table with some columns of texts, then some of figures; without a title no lines."""
+    grid = Grid(title=title, title_justify="left") if title else Grid(box=None, pad_edge=False)
+    for name in left:
+        grid.add_column(name, no_wrap=True)
+    for name in right:
+        grid.add_column(name, justify="right", no_wrap=True)
+    return grid
 
 
 def _names(assets: Sequence[str], group: str) -> str:

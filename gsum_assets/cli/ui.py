@@ -1,6 +1,5 @@
 """The Dagster UI in a session of its own, which is ended with all processes that it started."""
 
-import ipaddress
 import logging
 import os
 import re
@@ -16,10 +15,11 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import IO
 
 import click
 import psutil
+
+from gsum_assets.serve.access import is_loopback
 
 DEFAULT_PORT = 3000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -37,19 +37,12 @@ class PortInUseError(ValueError):
 
 def require_protection(host: str, is_protected: bool) -> None:
     """Raise `UnprotectedError` if other machines reach an address, and nothing protects the UI."""
-    if not is_protected and not _is_loopback(host):
+    if not is_protected and not is_loopback(host):
         raise UnprotectedError(
             f"--host {host or '(empty)'}: the UI asks nobody for a login, so that everybody who "
             "reaches this address could start runs and read all documents; add --read-only, or "
             "--login-is-before-it if a proxy or a firewall admits known users alone"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def choose_port(host: str, port: int | None) -> int:
@@ -120,7 +113,13 @@ def serve(
         errors="replace",
     )
     assert process.stdout
-    lines = Thread(target=_pass_on, args=(process.stdout, on_line), daemon=True)
+    output = process.stdout
+
+    def pass_lines_on() -> None:
+        for line in output:
+            on_line(line.rstrip("\n"))
+
+    lines = Thread(target=pass_lines_on, daemon=True)
     lines.start()
     is_waiting, status = True, None
     try:
@@ -154,11 +153,6 @@ def end_session(process: subprocess.Popen) -> None:
             _send(member, signal.SIGKILL)
         process.poll()
         _, known = psutil.wait_procs(list(members), timeout=_POLL_S)
-
-
-def _pass_on(lines: IO[str], on_line: Callable[[str], None]) -> None:
-    for line in lines:
-        on_line(line.rstrip("\n"))
 
 
 def _members(leader: int) -> list[psutil.Process]:

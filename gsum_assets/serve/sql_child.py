@@ -1,7 +1,7 @@
 """The process that runs one SQL query: a job as JSON on stdin, rows or an error as JSON on stdout.
 
 It imports little, so that it starts quickly. A job has the keys of `SqlLimits` and `query`,
-`corpora` (None: all), `warehouse` (its URL) and `catalogue` (path of the DuckDB file of views).
+`corpora`, `warehouse` (its URL) and `catalogue` (path of the DuckDB file of views).
 """
 
 import json

@@ -19,14 +19,12 @@ class CorpusFiles(ReadOnlyFiles):
     Parameters
     ----------
     fs, root : file system of the warehouse and its path there.
-    corpora : names of the corpora; None: all.
+    corpora : names of the corpora.
     """
 
     protocol: Any = "gsum"
 
-    def __init__(
-        self, fs: AbstractFileSystem, root: str, corpora: Collection[str] | None = None
-    ) -> None:
+    def __init__(self, fs: AbstractFileSystem, root: str, corpora: Collection[str]) -> None:
         super().__init__(fs, CorpusFiles.protocol)
         self._root, self._corpora = root, corpora
 
@@ -40,8 +38,7 @@ class CorpusFiles(ReadOnlyFiles):
         """
         first, *parts = super().inner(path).strip("/").split("/")
         corpus = parts[1].removeprefix("corpus=") if len(parts) > 2 else None
-        is_known = self._corpora is None or corpus in self._corpora
-        if first != ROOT or corpus is None or not is_known or {"", ".", ".."} & {*parts, corpus}:
+        if first != ROOT or corpus not in self._corpora or {"", ".", ".."} & {*parts, corpus}:
             raise FileNotFoundError(path)
         return "/".join([self._root, *parts])
 

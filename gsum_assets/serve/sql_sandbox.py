@@ -67,11 +67,11 @@ class SqlSandbox:
         self._store = store
         self._limits = limits or SqlLimits()
         self._folder = tempfile.TemporaryDirectory(prefix="gsum-sql-")
-        self._catalogues: dict[frozenset[str] | None, tuple[set[str], Path]] = {}
+        self._catalogues: dict[frozenset[str], tuple[set[str], Path]] = {}
         self._lock = Lock()
 
-    def run(self, query: str, corpora: Collection[str] | None = None) -> SqlRows:
-        """Return the rows of a SELECT over the tables of some corpora; None: all.
+    def run(self, query: str, corpora: Collection[str]) -> SqlRows:
+        """Return the rows of a SELECT over the tables of some corpora.
 
         Raises
         ------
@@ -83,19 +83,19 @@ class SqlSandbox:
             raise SqlError(f"SQL: {error}")
         return SqlRows(**reply)
 
-    def job(self, query: str, corpora: Collection[str] | None = None) -> dict[str, Any]:
+    def job(self, query: str, corpora: Collection[str]) -> dict[str, Any]:
         """Return what the process of a query is given, see `sql_child.py`."""
         return {
             "query": query,
-            "corpora": None if corpora is None else sorted(corpora),
+            "corpora": sorted(corpora),
             "warehouse": self._store.url,
             "catalogue": str(self._catalogue(corpora)),
             **asdict(self._limits),
         }
 
-    def _catalogue(self, corpora: Collection[str] | None) -> Path:
+    def _catalogue(self, corpora: Collection[str]) -> Path:
         """Return the path of a DuckDB file of views on the tables of some corpora."""
-        key = None if corpora is None else frozenset(corpora)
+        key = frozenset(corpora)
         of_corpora = CorpusFiles(self._store.fs, self._store.root, corpora)
         files = ParquetStore(f"{CorpusFiles.protocol}://{ROOT}", fs=of_corpora)
         with self._lock:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,24 +73,24 @@ def test_a_body_within_the_limit_arrives_whole() -> None:
     assert app.bodies == [b"a" * 60 + b"b" * 40]
 
 
-@pytest.mark.parametrize("length", ["101", str(10**8), "many", "-1"])
-def test_a_length_beyond_the_limit_is_refused_before_anything_is_read(length: str) -> None:
+@pytest.mark.parametrize(
+    ("pieces", "length", "n_left", "status", "reason"),
+    [
+        ([b"x"], "101", 1, 413, "large_body"),  # refused before anything is read
+        ([b"x"], "many", 1, 413, "large_body"),
+        ([b"x" * 60] * 10, None, 8, 413, "large_body"),
+        (None, None, 0, 408, "slow_request"),
+    ],
+)
+def test_what_exceeds_a_limit_is_refused(
+    pieces: list[bytes] | None, length: str | None, n_left: int, status: int, reason: str
+) -> None:
     app = Recording()
-    status, headers, body, left = exchange(Limited(app, LIMITS), [b"x"], {"content-length": length})
-    assert (status, code(body), left, app.bodies) == (413, "large_body", 1, [])
-    assert headers["connection"] == "close"
-
-
-def test_a_body_without_length_is_not_read_beyond_the_limit() -> None:
-    app = Recording()
-    status, _, body, left = exchange(Limited(app, LIMITS), [b"x" * 60] * 10)
-    assert (status, code(body), left, app.bodies) == (413, "large_body", 8, [])
-
-
-def test_a_client_that_sends_slowly_is_refused() -> None:
-    limits = Limits(sending_s=0.01)
-    status, headers, body, _ = exchange(Limited(Recording(), limits), None)
-    assert (status, code(body), headers["connection"]) == (408, "slow_request", "close")
+    limited = Limited(app, replace(LIMITS, sending_s=30 if pieces else 0.01))
+    headers = {"content-length": length} if length else {}
+    got, replied, body, left = exchange(limited, pieces, headers)
+    assert (got, code(body), left, app.bodies) == (status, reason, n_left, [])
+    assert replied["connection"] == "close"
 
 
 def test_an_answer_that_takes_too_long_is_ended() -> None:

@@ -92,6 +92,10 @@ def test_a_question_keeps_the_state_with_which_it_began(workspace: Workspace) ->
     snapshots.refresh(CORPUS)
     assert state_of(ask(begun, CORPUS, "Which boat?", "bm25")) == 1
     assert state_of(answer(snapshots)) == 2
+    for name in ("documents", "chunks"):  # also when its files are removed
+        for partition in workspace.store.partitions(TABLES[name], CORPUS):
+            workspace.store.delete(TABLES[name], partition)
+    assert state_of(ask(begun, CORPUS, "Which boat?", "bm25")) == 1
 
 
 def test_a_state_that_was_replaced_is_freed(workspace: Workspace) -> None:
@@ -111,16 +115,6 @@ def test_a_state_that_was_replaced_is_freed(workspace: Workspace) -> None:
     finally:
         gc.callbacks.remove(freeze_survivors)
         gc.unfreeze()
-
-
-def test_files_that_are_removed_stay_readable_in_a_state(workspace: Workspace) -> None:
-    write(workspace, 1)
-    snapshots = Snapshots(workspace)
-    begun = snapshots.workspace([CORPUS], "bm25")
-    for name in ("documents", "chunks"):
-        for partition in workspace.store.partitions(TABLES[name], CORPUS):
-            workspace.store.delete(TABLES[name], partition)
-    assert state_of(ask(begun, CORPUS, "Which boat?", "bm25")) == 1
 
 
 def test_unchanged_files_are_not_read_again(workspace: Workspace) -> None:
@@ -150,8 +144,7 @@ def test_settings_are_those_of_the_state(workspace: Workspace) -> None:
     assert first.section(CORPUS, "retrieval")["k"] != 2
 
 
-def replaced_under_load(workspace: Workspace, n_states: int, n_readers: int) -> set[int]:
-    """Replace a corpus while readers ask; return the states that their answers were from."""
+def test_readers_see_one_state_while_it_is_replaced(workspace: Workspace) -> None:
     write(workspace, 0)
     snapshots = Snapshots(workspace)
     done, seen = threading.Event(), set[int]()
@@ -165,26 +158,17 @@ def replaced_under_load(workspace: Workspace, n_states: int, n_readers: int) -> 
             seen.add(state)
         return n_answers
 
-    with ThreadPoolExecutor(n_readers) as pool:
-        readers = [pool.submit(read) for _ in range(n_readers)]
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read) for _ in range(3)]
         try:
-            for state in range(1, n_states + 1):
+            for state in range(1, 31):
                 for _ in written(workspace.store, state):
                     snapshots.refresh(CORPUS)
                 assert state_of(answer(snapshots)) == state
         finally:
             done.set()
         assert all(reader.result() for reader in readers)
-    return seen
-
-
-def test_readers_see_one_state_while_it_is_replaced(workspace: Workspace) -> None:
-    assert replaced_under_load(workspace, 5, 3) <= set(range(6))
-
-
-@pytest.mark.slow
-def test_readers_see_one_state_while_it_is_replaced_a_hundred_times(workspace: Workspace) -> None:
-    assert len(replaced_under_load(workspace, 100, 3)) > 10
+    assert len(seen) > 3
 
 
 def test_the_thread_finds_what_is_written(workspace: Workspace) -> None:
