@@ -6,7 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name in ("WAREHOUSE", "LLM_MODEL", "EMBEDDING_MODEL", "EMBEDDING_PRECISION"):
             patch.delenv(f"GSUM_{name}", raising=False)
         yield root
+
+
+@contextmanager
+def changed_settings(home: Path, change: Callable[[str], str]) -> Iterator[None]:
+    """Change the corpus.toml of the corpus while the context lasts."""
+    settings = home / "corpora" / "two-meetings" / "corpus.toml"
+    before = settings.read_text()
+    settings.write_text(change(before))
+    yield
+    settings.write_text(before)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +181,6 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["run", "two-metings"], ["does not exist", "did you mean 'two-meetings'?"]),
         (["run", "."], ["'.' is a folder and not the name of a corpus", "gsum init ."]),
         (["plan", "two-metings"], ["did you mean 'two-meetings'?"]),
-        (["export", "two-metings"], ["did you mean 'two-meetings'?"]),
         (["forget", "two-metings", "x"], ["did you mean 'two-meetings'?"]),
         (["forget", "two-meetings", "qmsum-val-003"], ["no document 'qmsum-val-003'; did you m"]),
         (["run", "../no-such-corpus"], ["corpus '../no-such-corpus'", "use letters"]),
@@ -181,15 +191,12 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
-        (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
-        (["report", "../no-such-corpus"], ["corpus '../no-such-corpus'", "use letters"]),
         (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),
         (["report", "two-meetings", "--methods", "bm52"], ["'bm52'; did you mean 'bm25'?"]),
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
         (["run"], ["Usage: ", "name a CORPUS to run; available: two-meetings"]),
-        (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
         (["run", "two-meetings", "--method", "bm25"], ["'--forget-methods', '--methods'?"]),
         (["sql", "select * from chunk"], ['Did you mean "chunks"?']),
@@ -204,6 +211,7 @@ def test_errors_are_shown_without_traceback(
     assert "Traceback" not in result.output
     for fragment in fragments:
         assert fragment in flat(result)
+    assert arguments[0] != "sql" or result.output.count("\n") == 1
 
 
 def test_all_tables_are_listed_with_their_row_meaning(first_run: str) -> None:
@@ -229,18 +237,10 @@ def test_home_without_a_corpus_states_how_to_create_one(
 def test_wrong_method_in_the_settings_is_reported_by_every_command(
     first_run: str, home: Path
 ) -> None:
-    settings = home / "corpora" / "two-meetings" / "corpus.toml"
-    kept = settings.read_text()
-    settings.write_text(re.sub("methods = .*", 'methods = ["bm52"]', kept))
-    result = gsum("run", "two-meetings", "--methods", "dense")
-    settings.write_text(kept)
+    with changed_settings(home, lambda text: re.sub("methods = .*", 'methods = ["bm52"]', text)):
+        result = gsum("run", "two-meetings", "--methods", "dense")
     assert result.exit_code == 1
     assert "corpus.toml: methods: unknown method 'bm52'; did you mean 'bm25'?" in flat(result)
-
-
-@pytest.mark.parametrize("query", ["select nothing\nfrom nowhere", "selekt 1", "select 'a'::int"])
-def test_sql_error_is_one_line(first_run: str, query: str) -> None:
-    assert gsum("sql", query).output.count("\n") == 1
 
 
 def test_unavailable_model_is_reported(
@@ -255,23 +255,17 @@ def test_unavailable_model_is_reported(
 
 
 def test_limits_of_the_embedded_model_are_reported(first_run: str, home: Path) -> None:
-    settings = home / "corpora" / "two-meetings" / "corpus.toml"
-    kept = settings.read_text()
     added = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
-    settings.write_text(f"{kept}\n{added}")
-    result = gsum("run", "two-meetings")
-    settings.write_text(kept)
+    with changed_settings(home, lambda text: f"{text}\n{added}"):
+        result = gsum("run", "two-meetings")
     assert result.exit_code == 0
     assert "judgements: left empty: the model 'extractive' cannot judge" in flat(result)
     assert "generated_questions: left empty: the model 'extractive' cannot write" in flat(result)
 
 
 def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path) -> None:
-    settings = home / "corpora" / "two-meetings" / "corpus.toml"
-    kept = settings.read_text()
-    settings.write_text(kept + "\n[retrieval]\nk = 0\n")
-    result = gsum("run", "two-meetings")
-    settings.write_text(kept)
+    with changed_settings(home, lambda text: f"{text}\n[retrieval]\nk = 0\n"):
+        result = gsum("run", "two-meetings")
     assert result.exit_code == 1
     assert "retrieval/rankings: " in result.output
     assert "table [retrieval]: [k]: give at least one number" in flat(result)

@@ -8,10 +8,8 @@ import pytest
 
 import gsum
 from gsum.in_memory import CORPUS
-from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
-from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import House
 from tests.models import HashEmbedder, LetterHashes
@@ -100,15 +98,3 @@ def test_every_method_makes_what_the_pipeline_makes(house: House) -> None:
             pd.testing.assert_frame_equal(found, expected, obj=f"{name} of {method}")
             n_compared += len(found) > 0
     assert n_compared > 10 * len(METHODS.known)
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS.known if name not in ORACLES])
-def test_every_method_answers_from_its_stored_tables(house: House, method: str) -> None:
-    for scope in (None, "library"):
-        answer = ask(house.workspace, CORPUS, "What did Dan Frost carry?", method, scope)
-        assert answer.text
-        assert answer.passages
-        documents = {passage["document_id"] for passage in answer.passages}
-        if method.startswith(("graphrag", "jerr")):  # reports and nodes belong to no document
-            documents -= {None}
-        assert documents <= ({scope} if scope else TEXTS.keys())

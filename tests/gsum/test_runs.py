@@ -69,12 +69,6 @@ def test_a_further_question_is_answered_as_the_first() -> None:
         found.ask("What broke?", document_id="mil")
 
 
-def test_without_questions_the_index_is_made() -> None:
-    found = run("dense", ())
-    assert found.answers.empty
-    assert found.ask("What broke?").text
-
-
 def test_settings_are_those_of_both_files() -> None:
     found = run(
         settings={"chunking": {"max_tokens": 8, "overlap_tokens": 0}, "retrieval": {"k": 1}}
@@ -138,33 +132,18 @@ def test_messages_name_the_argument_instead_of_a_file() -> None:
     assert "A model is set in [llm] of the argument settings" in str(written)
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("key 'k' in corpus.toml, [x]", "key 'k' in the argument settings, [x]"),
-        ("model in [llm] of gsum.toml.", "model in [llm] of the argument settings."),
-        (
-            "my/corpus.toml, my_corpus.toml, gsum.tomlx",
-            "my/corpus.toml, my_corpus.toml, gsum.tomlx",
-        ),
-    ],
-)
-def test_only_the_names_of_the_files_are_replaced(said: str, meant: str) -> None:
-    assert of_arguments(said) == meant
+def test_only_the_names_of_the_files_are_replaced() -> None:
+    said = "key 'k' in corpus.toml, [x]; gsum.toml."
+    meant = "key 'k' in the argument settings, [x]; the argument settings."
+    others = "my/corpus.toml, my_corpus.toml, gsum.tomlx"
+    assert (of_arguments(said), of_arguments(others)) == (meant, others)
 
 
-def test_a_document_that_cannot_be_used() -> None:
-    with pytest.warns(
-        UserWarning, match="1 of 3 documents were rejected.*'empty': the text has only"
-    ):
+def test_a_document_that_cannot_be_used_is_left_out() -> None:
+    message = "1 of 3 documents were rejected.*'empty': the text has only"
+    with pytest.warns(UserWarning, match=message):
         found = run(texts={**TEXTS, "empty": " "})
     assert found.tables["rejected_documents"]["document_id"].tolist() == ["empty"]
-    with pytest.raises(ValueError, match="the text has only blanks"):
-        run(texts={"empty": " "})
-    with pytest.raises(ValueError, match="texts is empty"):
-        run(texts={})
-    with pytest.raises(ValueError, match="texts is a list; give a dict of texts by document id"):
-        run(texts=["one"])
 
 
 @pytest.mark.parametrize(
@@ -173,22 +152,28 @@ def test_a_document_that_cannot_be_used() -> None:
         ({"method": "bm52"}, "unknown method 'bm52'; did you mean 'bm25'"),
         ({"method": "graphrag"}, "is a family of methods; choose one of graphrag-c0"),
         ({"settings": {"chunks": {}}}, "table of settings 'chunks'; did you mean 'chunking'"),
+        ({"models": {"llm": FirstWords()}}, "unknown model 'llm'"),
+        ({"texts": {"empty": " "}}, "the text has only blanks"),
+        ({"texts": {}}, "texts is empty"),
+        ({"texts": ["one"]}, "texts is a list; give a dict of texts by document id"),
+        (
+            {"questions": ["Who?", {"query_id": "q", "text": "Who?", "document_id": "moon"}]},
+            "question 2, query 'q': document 'moon' is not in the",
+        ),
     ],
 )
-def test_an_unknown_name(arguments: dict, message: str) -> None:
-    with pytest.raises(gsum.UnknownNameError, match=message):
-        run(**arguments)
+def test_bad_input_is_named(arguments: dict, message: str) -> None:
+    given = {"method": "bm25", "texts": TEXTS, "models": MODELS, **arguments}
+    expected = gsum.UnknownNameError if {"texts", "questions"}.isdisjoint(arguments) else ValueError
+    with pytest.raises(expected, match=message):
+        gsum.run(**given)
 
 
-def test_other_bad_input() -> None:
-    with pytest.raises(ValueError, match="question 2, query 'q': document 'moon' is not in the"):
-        run(questions=["Who?", {"query_id": "q", "text": "Who?", "document_id": "moon"}])
-    with pytest.raises(gsum.UnknownNameError, match="unknown model 'llm'"):
-        gsum.run("bm25", TEXTS, models={"llm": FirstWords()})
+def test_an_unknown_table_is_named() -> None:
+    tables = run().tables
     with pytest.raises(gsum.UnknownNameError, match="table of bm25 'chunk'; did you mean 'chunks'"):
-        run().tables["chunk"]
-    assert "chunk" not in run().tables
-    assert run().tables.get("chunk") is None
+        tables["chunk"]
+    assert "chunk" not in tables
 
 
 def test_a_failed_request_is_named() -> None:

@@ -1,18 +1,15 @@
-import doctest
+"""Statistics of methods against closed forms, SciPy and simulations."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, permutation_test, t, ttest_1samp
 
-from gsum import statistics
 from gsum.statistics import BEST, TIED, WORSE, compare, holm, intervals, marks, pairwise
 from tests.gsum import simulations
 
 RANDOM = np.random.default_rng(0)
-
-
-def test_docstring_examples_are_correct() -> None:
-    assert doctest.testmod(statistics) == (0, 5)
 
 
 @pytest.mark.parametrize("n", [2, 4, 9, 12])
@@ -35,10 +32,6 @@ def test_sampled_p_value_is_close_to_the_t_test() -> None:
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_four_equal_signs_are_not_significant() -> None:
-    assert compare([1, 1, 1, 1], [0.5, 0.1, 0.9, 0.2]).p_value == 0.125
-
-
 def test_swapping_methods_flips_the_sign() -> None:
     first, second = RANDOM.random(40), RANDOM.random(40)
     forth, back = compare(first, second), compare(second, first)
@@ -46,27 +39,25 @@ def test_swapping_methods_flips_the_sign() -> None:
     assert forth.p_value == back.p_value
 
 
-def test_equal_methods_do_not_differ() -> None:
-    values = RANDOM.random(30)
-    found = compare(values, values)
-    assert found == (0, 0, 0, 1, 30)
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (np.arange(30.0), np.arange(30.0), (0, 0, 0, 1, 30)),
+        ([1.0], [0.0], (1, -np.inf, np.inf, 1, 1)),
+    ],
+)
+def test_comparisons_known_values(first: list, second: list, expected: tuple) -> None:
+    assert compare(first, second) == expected
+    assert compare([1, 1, 1, 1], [0.5, 0.1, 0.9, 0.2]).p_value == 0.125  # four equal signs
 
 
-def test_one_question_is_insufficient() -> None:
-    found = compare([1.0], [0.0])
-    assert (found.low, found.high, found.p_value) == (-np.inf, np.inf, 1)
-
-
-def test_ten_wins_of_ten_are_uncertain() -> None:
-    wilson = binomtest(10, 10).proportion_ci(method="wilson")
-    assert intervals(np.ones(10))[0] == pytest.approx([wilson.low, 1])
-
-
-def test_shares_have_a_wilson_interval_and_ties_count_half() -> None:
-    wilson = binomtest(7, 20).proportion_ci(method="wilson")
-    assert intervals(np.repeat([1.0, 0.0], [7, 13]))[0] == pytest.approx([wilson.low, wilson.high])
-    half = binomtest(5, 10).proportion_ci(method="wilson")
-    assert intervals(np.full(10, 0.5))[0] == pytest.approx([half.low, half.high])
+@pytest.mark.parametrize(("n_won", "n"), [(10, 10), (7, 20), (5, 10)])
+def test_shares_have_a_wilson_interval_and_ties_count_half(n_won: int, n: int) -> None:
+    wilson = binomtest(n_won, n).proportion_ci(method="wilson")
+    values = np.repeat([1.0, 0.0], [n_won, n - n_won])
+    if 2 * n_won == n:
+        values = np.full(n, 0.5)
+    assert intervals(values)[0] == pytest.approx([wilson.low, wilson.high])
 
 
 def test_columns_are_independent_and_the_seed_decides() -> None:
@@ -88,7 +79,7 @@ def test_equal_grades_have_no_spread() -> None:
     assert intervals(np.full(8, 4.0)).tolist() == [[4, 4]]
 
 
-def test_marks() -> None:
+def test_marks_of_better_worse_and_tied_methods() -> None:
     hardness = RANDOM.random((40, 1))
     noise = RANDOM.normal(0, 0.02, (40, 3))
     assert marks(hardness + noise + [0, 0.5, 0.49]) == [WORSE, BEST, TIED]
@@ -125,17 +116,17 @@ def test_few_simulations_keep_the_error_rate() -> None:
     assert coverage >= 0.85
 
 
-@pytest.mark.parametrize("values", [np.empty((0, 2)), np.zeros((2, 2, 2))])
-def test_not_one_row_per_question_raises(values: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="shape"):
-        intervals(values)
-
-
-def test_nan_raises() -> None:
-    with pytest.raises(ValueError, match="value nan of question 1; leave out"):
-        marks(np.array([[0.5, 0.1], [0.2, np.nan]]))
-
-
-def test_unequal_lengths_raise() -> None:
-    with pytest.raises(ValueError, match="2 and 1 values; keep the questions"):
-        compare([1.0, 2.0], [1.0])
+@pytest.mark.parametrize(
+    ("function", "values", "message"),
+    [
+        (intervals, [np.empty((0, 2))], "shape"),
+        (intervals, [np.zeros((2, 2, 2))], "shape"),
+        (marks, [np.array([[0.5, 0.1], [0.2, np.nan]])], "value nan of question 1; leave out"),
+        (compare, [[1.0, 2.0], [1.0]], "2 and 1 values; keep the questions"),
+    ],
+)
+def test_values_that_are_not_one_per_question_raise(
+    function: Callable, values: list, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        function(*values)

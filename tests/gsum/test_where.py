@@ -12,12 +12,7 @@ TEXTS = pd.DataFrame(
     [
         ("mill", "The mill was built in 1846. The boat came to the mill.", "minutes", "2024-05-01"),
         ("ferry", "In March the pump of the ferry broke. The boat is red.", "letter", "2023-05-01"),
-        (
-            "inn",
-            "The inn closed in winter. Bram sold it the boat.",
-            "minutes",
-            "2022-05-01",
-        ),
+        ("inn", "The inn closed in winter. Bram sold it the boat.", "minutes", "2022-05-01"),
     ],
     columns=["document_id", "text", "kind", "date"],
 )
