@@ -133,22 +133,34 @@ FROM main.documents LEFT JOIN cut USING (corpus, document_id)
 """
 
 _COMMENTS = {
+    "id": "our id of the row",
     "human_readable_id": "number of the row within its corpus, from 0",
     "community": "number of the community",
     "parent": "number of its parent; -1: none",
     "children": "numbers of its children",
+    "entity_ids": "ids of its entities",
+    "relationship_ids": "ids of its relationships",
     "covariate_ids": "ids of its claims",
     "text_unit_ids": "ids of its chunks",
+    "text_unit_id": "id of its chunk",
+    "period": "always null: we store no date of indexing",
+    "creation_date": "always null: we store no date of creation",
+    "raw_data": "always null: we store no metadata",
+    "full_content": "the whole report",
     "full_content_json": "the report as JSON, in the package's form",
+    "findings": "findings, each with summary and explanation",
     "rank": "importance, 0 to 10",
+    "size": "number of entities",
     "frequency": "number of chunks that mention it",
     "title": "name of an entity, or title of a community or document",
     "source": "title of the entity at one end",
     "target": "title of the entity at the other end",
+    "covariate_type": "always 'claim'",
     "subject_id": "title of the entity that the claim is about",
     "object_id": "title of the other entity, or 'NONE'",
+    "source_text": "quotation that supports it",
 }
-"""Comments on the package's columns, where their names or meanings are not ours."""
+"""Comments on the package's columns."""
 
 VIEWS = tuple(
     View(f"graphrag_compat.{name}", row, select, _COMMENTS)
