@@ -2,12 +2,13 @@
 
 import gc
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dagster as dg
 import pyarrow as pa
@@ -218,3 +219,27 @@ def furnish(house: House) -> None:
 def written_by(report: RunReport) -> dict[str, str]:
     """What each table was written for, `{"chunks": "2 of 8 buckets"}`."""
     return {asset: what for step in report.steps for asset, what in step.written.items()}
+
+
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",  # tests may run as root
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),  # in software
+]
+
+
+@pytest.fixture(scope="module")  # asyncio.run() fails while it is open
+def browser() -> Iterator[Any]:
+    """A headless browser; skips, saying so, where there is none."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no chromium on this machine: `apt-get install chromium` makes these tests run")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
+        yield browser
+        browser.close()

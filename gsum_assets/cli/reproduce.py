@@ -12,7 +12,6 @@ from gsum_assets.cli.run import Asked, listed, refreshed_in
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
-    from gsum_assets.cli.interrupts import Ending
     from gsum_assets.reproduce.homes import Part
     from gsum_assets.reproduce.preset import Preset
 
@@ -71,7 +70,12 @@ def reproduce(
         click.echo(tomlkit.dumps(presets.values_of(name)), nl=False)
         return
     preset = presets.load(name, file)
-    models = dict(_assigned(text) for text in embedders)
+    models: dict[str, str] = {}
+    for text in embedders:
+        embedder, _, model = text.partition("=")
+        if not (embedder and model):
+            raise click.UsageError(f"--embedder {text}: give NAME=MODEL, such as dpr=/models/dpr")
+        models[embedder] = str(Path(model).resolve()) if Path(model).exists() else model
     from gsum_assets.cli.interrupts import ended_by_signals
 
     with ended_by_signals(_AGAIN) as ending:
@@ -79,7 +83,12 @@ def reproduce(
         parts = _written(preset, name, home, models, listed(methods or ""), path)
         if not _planned(parts, only_plan, yes):
             return
-        complete = [_run(part, ending, over_budget) for part in parts]
+        complete = []
+        for part in parts:
+            os.environ["DAGSTER_HOME"] = str(part.home.root / "dagster")  # each home has its own
+            asked = Asked(list(part.rows), over_budget=over_budget)
+            *_, is_complete = refreshed_in(part.home, [part.corpus], asked, ending, _AGAIN)
+            complete.append(is_complete)
         _print(preset, parts)
     if not all(complete):
         sys.exit(1)
@@ -99,13 +108,6 @@ def _named(names: Sequence[str], known: Sequence[str], show: bool) -> tuple[str,
         datasets = ", ".join(preset.removeprefix(f"{name}-") for preset in of_method)
         raise click.UsageError(f"'{name}' has the datasets {datasets}; name one, then its PATH")
     return of_method[0] if of_method else name, Path(path)
-
-
-def _assigned(text: str) -> tuple[str, str]:
-    name, _, model = text.partition("=")
-    if not (name and model):
-        raise click.UsageError(f"--embedder {text}: give NAME=MODEL, such as dpr=/models/dpr")
-    return name, str(Path(model).resolve()) if Path(model).exists() else model
 
 
 def _written(
@@ -150,14 +152,6 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     if sum(one.total().n for one in plans) and not yes:
         click.confirm("Run it?", abort=True)
     return True
-
-
-def _run(part: "Part", ending: "Ending", over_budget: bool) -> bool:
-    """Bring the tables of a part up to date; return whether all are."""
-    os.environ["DAGSTER_HOME"] = str(part.home.root / "dagster")  # each home has its own
-    asked = Asked(list(part.rows), over_budget=over_budget)
-    *_, is_complete = refreshed_in(part.home, [part.corpus], asked, ending, _AGAIN)
-    return is_complete
 
 
 def _print(preset: "Preset", parts: "Sequence[Part]") -> None:

@@ -96,12 +96,14 @@ def run(
             over_budget,
         )
         pipeline, refreshed, is_complete = refreshed_in(home, corpora, asked, ending)
-        from gsum_assets.cli.terminal import print_leaderboard, print_next
+        from gsum_assets.cli.terminal import next_steps, print_leaderboard
 
         for corpus in refreshed:
             print_leaderboard(pipeline, corpus)
         if refreshed:
-            print_next(pipeline, refreshed[0])
+            corpus = refreshed[0]
+            for line in next_steps(pipeline.store, corpus, home.corpora / corpus):
+                click.echo(line)
     if not is_complete:
         sys.exit(1)
 

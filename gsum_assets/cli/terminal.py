@@ -269,12 +269,6 @@ def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]])
     screen.print(grid)
 
 
-def print_next(pipeline: Pipeline, corpus: str) -> None:
-    """Print suggested next commands for a corpus."""
-    for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
-        print(line)
-
-
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
     """Print schema, name and meaning of a row of each table or view, and of each macro."""
     rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *views())}
@@ -439,22 +433,19 @@ def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
 
 
 def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[str, str]]:
+    query = f"gsum sql \"select {{}} from {{}} where corpus = '{corpus}'\""
     yield f'gsum ask {corpus} "…"', "an answer with its passages"
     if n_rows["leaderboard"]:
-        yield _select("method, metric, mean", "leaderboard", corpus), ""
+        yield query.format("method, metric, mean", "leaderboard"), ""
     elif n_rows["summaries"]:  # no references to score them by
-        yield _select("method, query_id, text", "summaries", corpus), ""
+        yield query.format("method, query_id, text", "summaries"), ""
     if n_rows["summaries"]:
         yield f"gsum report {corpus}", "every answer, with its passages, as one HTML file"
     shown = "lineage, plots and the leaderboard" if n_rows["leaderboard"] else "lineage and tables"
     yield "gsum ui", f"{shown} in the Dagster UI"
 
 
-def _select(columns: str, table: str, corpus: str) -> str:
-    return f"gsum sql \"select {columns} from {table} where corpus = '{corpus}'\""
-
-
-def _aligned(steps: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> list[str]:
+def _aligned(steps: Iterable[tuple[str, str]]) -> list[str]:
     """Return commands, each with its result described beside it."""
     steps = list(steps)
     width = max((len(command) for command, gives in steps if gives), default=0)

@@ -1,7 +1,7 @@
 """Read-only SQL for clients: over some corpora, within limits of rows, time and memory.
 
 Each query runs in a process of its own (`sql_child.py`), which is killed at its deadline and can
-read the tables' files of these corpora only (`sql_files.py`).
+read the tables' files of these corpora only.
 """
 
 import json
@@ -20,7 +20,7 @@ import duckdb
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import views
-from gsum_assets.serve.sql_files import ROOT, CorpusFiles
+from gsum_assets.serve.sql_child import ROOT, CorpusFiles
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore
 

@@ -1,6 +1,5 @@
 """The report in a browser: at the width of a phone and of a desktop."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +8,8 @@ import pytest
 from gsum_assets.report.page import build, render
 from tests.report import toys
 from tests.report.test_page import HOSTILE
-from tests.ui.test_ui import ARGUMENTS, CHROMIUM
 
 WIDTHS = {"phone": 390, "desktop": 1440}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless browser; skips, saying so, where there is none."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: `apt-get install chromium` makes these tests run")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module", params=["", HOSTILE], ids=["plain", "hostile"])

@@ -11,8 +11,7 @@ import pytest
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve import sql_sandbox
-from gsum_assets.serve.sql_child import answer, connect
-from gsum_assets.serve.sql_files import CorpusFiles
+from gsum_assets.serve.sql_child import CorpusFiles, answer, connect
 from gsum_assets.serve.sql_sandbox import SqlError, SqlLimits, SqlSandbox
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 

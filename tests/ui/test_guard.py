@@ -32,7 +32,6 @@ def refusal(headers: dict[str, str], method: str = "POST", path: str = "/graphql
     "headers",
     [
         HERE,
-        {"host": "localhost:3000", "origin": "http://localhost:3000"},
         {"host": "localhost:8080", "origin": "http://localhost:8080"},  # ssh -L 8080:localhost:3000
         {"host": "[::1]:3000", "origin": "http://[::1]:3000"},
         {"host": "10.0.0.7:3000", "origin": "http://10.0.0.7:3000"},
@@ -52,14 +51,12 @@ def test_pages_of_the_ui_and_programs_are_answered(headers: dict[str, str]) -> N
     [
         ({}, "header Host"),
         ({"host": "evil.example:3000"}, "'evil.example'"),  # DNS rebinding
-        ({"host": "evil.example:3000", "origin": "http://evil.example:3000"}, "'evil.example'"),
         ({"host": "[::1"}, "header Host"),
         (HERE | {"origin": "https://evil.example"}, "'https://evil.example'"),
         (HERE | {"origin": "http://127.0.0.1:8888"}, "127.0.0.1:8888"),  # another server here
         (HERE | {"origin": "http://127.0.0.1"}, "another origin"),
         (HERE | {"origin": "null"}, "'null'"),
         (HERE | {"sec-fetch-site": "cross-site"}, "'cross-site'"),
-        (HERE | {"sec-fetch-site": "same-site"}, "'same-site'"),
         (HERE | LINK | {"sec-fetch-site": "cross-site"}, "'cross-site'"),
     ],
 )
@@ -78,7 +75,6 @@ def test_link_on_another_site_opens_a_page_but_no_frame() -> None:
     ("query", "expected"),
     [
         ("{ version }", False),
-        ("query a { version }", False),
         ("mutation { x }", True),
         ("query a { version } mutation b { x }", True),  # operationName could choose it
         ("# query\nmutation{x}", True),

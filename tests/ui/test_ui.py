@@ -1,12 +1,10 @@
 """The Dagster UI and daemon for real: what is dropped into a folder reaches the leaderboard."""
 
 import json
-import shutil
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -23,18 +21,6 @@ from tests.servers.scripted import scripted_process
 from tests.ui.served import eventually, served
 
 pytestmark = pytest.mark.slow
-
-SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = [
-    "--no-sandbox",  # tests may run as root
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
 
 FIRST, NEW, WRITTEN, BAD = (document_in(bucket) for bucket in (0, 4, 5, 6))  # one range of buckets
 SETTINGS = f"methods = ['bm25']\n{WITHOUT_BERTSCORE}"
@@ -81,19 +67,11 @@ def address(house: House) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def page(address: str) -> Iterator[Any]:
-    """A headless browser's page; skips, saying so, where there is no Chromium."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: `apt-get install chromium` makes these tests run")
-    from playwright.sync_api import sync_playwright
-
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        opened = browser.new_page(viewport={"width": 1500, "height": 1000})
-        opened.set_default_timeout(60_000)
-        yield opened
-        browser.close()
+def page(browser: Any, address: str) -> Iterator[Any]:
+    opened = browser.new_page(viewport={"width": 1500, "height": 1000})
+    opened.set_default_timeout(60_000)
+    yield opened
+    opened.close()
 
 
 def rows(house: House, query: str) -> list[tuple]:
@@ -158,14 +136,12 @@ def test_rejected_file_fails_its_check(house: House) -> None:
 def test_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
     page.goto(f"{address}/assets/rejected_documents?view=checks&checkDetail=none_rejected")
     page.get_by_text(f"{BAD}.txt").first.wait_for()
-    page.screenshot(path=SCREENSHOTS / "rejected.png")
 
 
 def test_asset_graph_shows_the_groups(page: Any, address: str) -> None:
     page.goto(f"{address}/asset-groups")
     for group in ("corpus", "retrieval", "evaluation", "models"):
         page.get_by_text(group, exact=True).first.wait_for()
-    page.screenshot(path=SCREENSHOTS / "asset-graph.png")
 
 
 @pytest.mark.parametrize(
@@ -181,10 +157,8 @@ def test_asset_page_shows_meaning_schema_and_plot(
     page.goto(f"{address}/assets/{asset}")
     for text in shown:
         page.get_by_text(text).first.wait_for()
-    page.screenshot(path=SCREENSHOTS / f"{asset}.png", full_page=True)
     page.get_by_text("Show Markdown").first.click()
     page.locator("img[src^='data:image/png']").first.wait_for()
-    page.screenshot(path=SCREENSHOTS / f"{asset}-plot.png")
 
 
 def asked(address: str, query: str, **variables: Any) -> dict:
@@ -224,7 +198,6 @@ def test_corpus_is_indexed_from_the_page_of_the_job(house: House, page: Any, add
     page.get_by_role("button", name="Materialize all").first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Select a partition or create one").click()
-    page.screenshot(path=SCREENSHOTS / "partitions.png")
     page.get_by_text(CORPUS, exact=True).locator("visible=true").last.click()
     page.keyboard.press("Escape")
     dialog.get_by_role("button", name="Launch").last.click()
@@ -240,7 +213,6 @@ def test_failed_run_of_the_command_line_names_the_reason_and_is_executed_again(
         run = next(run for run in runs if "gsum/command" in run.tags)
     page.goto(f"{address}/runs/{run.run_id}?logs=type%3ASTEP_FAILURE")
     page.get_by_text("unknown key 'wrong'").first.wait_for()
-    page.screenshot(path=SCREENSHOTS / "failed-run.png")
     page.goto(f"{address}/runs/{run.run_id}")
     page.get_by_role("button", name="Re-execute").first.click()
 
