@@ -193,15 +193,12 @@ def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[s
 
     A passage has `start` and `end`; an entity its communities with the summaries of their reports.
 
-    Raises
-    ------
-    RequestError
-        If there is no such node.
+    Parameters
+    ----------
+    node_id : a node of the graph.
     """
     kind = kind_of(name)
     rows = workspace.rows(kind.nodes, corpus).rows_with(kind.node_id, [node_id])
-    if not rows.num_rows:
-        raise RequestError(404, "unknown_node", f"graph '{name}' has no node '{node_id:.80}'")
     row = {k: v for k, v in rows.to_pylist()[0].items() if k not in ("embedding", "corpus")}
     (row,) = json.loads(json.dumps([row], default=str))
     if row.get("kind", "chunk") == "chunk" and name in _BY_DOCUMENT:

@@ -105,11 +105,6 @@ def test_several_corpora_are_asked_together(client: TestClient) -> None:
     assert all(source["start"] is not None for source in answer["sources"])
 
 
-def test_an_explanation_is_given_if_requested(client: TestClient) -> None:
-    assert ask(client)["explanation"] is None
-    assert "found by bm25" in ask(client, method="bm25", explain=True)["explanation"]
-
-
 def test_passages_are_found_without_an_answer(client: TestClient) -> None:
     body = {"corpus": CORPUS, "query": "cedar", "method": "bm25", "k": 3}
     rows = client.post("/api/search", json=body).json()["passages"]
