@@ -1,7 +1,5 @@
 """A refresh: what it writes, in which order, and what a failure leaves undone."""
 
-import shutil
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,17 +7,13 @@ import numpy as np
 import pytest
 
 from gsum_assets.cli.terminal import Console
-from gsum_assets.forgetting.missing import note_missing
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.methods import RETRIEVERS
-from gsum_assets.runner.report import RefreshError, RunReport
-from gsum_assets.runner.run import kept_methods, pipeline_for, refresh
+from gsum_assets.runner.run import kept_methods, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
     ModelUnavailableError,
@@ -27,13 +21,10 @@ from gsum_resources.protocols.models import (
     Reply,
     Request,
 )
-from gsum_resources.settings.schema import LlmSettings, Settings
 from tests.conftest import CORPUS, House, document_in, written_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.homes import (
-    LEDGERS,
     contents,
-    copy_of,
     due,
     furnish,
     house_at,
@@ -63,59 +54,20 @@ def fresh(tmp_path: Path) -> Iterator[House]:
         yield house
 
 
-@pytest.fixture(scope="module")
-def two_corpora(
-    indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[House, RunReport]:
-    """A document of the indexed corpus is changed; the tables are of the second version."""
-    with copy_of(indexed_by_bm25, tmp_path_factory.mktemp("two")) as house:
-        house.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
-        furnish(house, "second")
-        return house, house.run(["bm25"], "second")
-
-
-@pytest.fixture
-def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]:
-    with copy_of(two_corpora[0], tmp_path) as copy:
-        yield copy
-
-
-def test_corpora_are_independent(
-    two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
-) -> None:
-    assert two_corpora[1].is_complete
-    before = contents(indexed_by_bm25)
-    assert contents(two) == before  # what is stale of the first waits until it is run
-    second = contents(two, "second")
-    assert written_by(two.run())["documents"] == "1 of 8 buckets"
-    assert contents(two) != before
-    assert contents(two, "second") == second
-
-
-def test_broken_settings_of_one_corpus_do_not_stop_another(two: House) -> None:
-    (two.folder / "corpus.toml").write_text("colour = 'red'")
-    report = two.run(["random"], "second")
+def test_corpora_are_independent(changeable: House) -> None:
+    furnish(changeable, "second")
+    assert changeable.run(["bm25"], "second").is_complete
+    before, second = contents(changeable), contents(changeable, "second")
+    changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
+    assert written_by(changeable.run())["documents"] == "1 of 8 buckets"
+    assert contents(changeable) != before
+    assert contents(changeable, "second") == second
+    (changeable.folder / "corpus.toml").write_text("colour = 'red'")
+    report = changeable.run(["random"], "second")
     assert not report.errors
     assert report.written
     with pytest.raises(CorpusError, match="unknown key 'colour'"):
-        two.run()
-
-
-def test_deleted_corpus_loses_its_partition_and_files(two: House) -> None:
-    assert two.run().is_complete
-    assert two.table("scores").num_rows
-    shutil.rmtree(two.folder)
-    assert two.run(["bm25"], "second").is_complete
-    assert two.table("scores").num_rows  # the folder may come back
-    note_missing(two.store, {})
-    note_missing(two.store, {CORPUS: time.time() - 25 * 3600})
-    assert two.run(["bm25"], "second").is_complete
-    with two.instance() as instance:
-        assert instance.get_dynamic_partitions("corpora") == ["second"]
-    for name in TABLES:
-        assert two.table(name).num_rows == 0
-        if name not in LEDGERS:  # until their documents are forgotten: tests/forgetting
-            assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
+        changeable.run()
 
 
 def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
@@ -175,16 +127,6 @@ def test_methods_that_are_named_are_kept_in_the_settings(fresh: House) -> None:
     assert kept() == set(METHODS.listed)
 
 
-def test_methods_named_later_are_kept_beside_those_of_before(changeable: House) -> None:
-    assert kept_methods(changeable.workspace, CORPUS, ["tfidf"])
-    assert METHODS.wanted(changeable.home.corpora, CORPUS) == ["bm25", "tfidf"]
-
-
-def test_nothing_is_due_if_all_is_current(current: House) -> None:
-    assert due(current) == []
-    assert current.run().steps == []
-
-
 class Away(FirstWords):
     """A server that does not answer."""
 
@@ -218,47 +160,23 @@ class AwayEmbedder(HashEmbedder):
     embed_queries = embed
 
 
-def test_unavailable_embedder_does_not_stop_language_model_assets(changeable: House) -> None:
-    changeable.embedder = AwayEmbedder("away")
-    changeable.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
-    report = changeable.run(["readagent"])
-    said = "server 'away' does not answer; start it"
-    assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
-    assert changeable.table("jerr.pages").num_rows > 0
-    assert requests_by_asset(changeable)["jerr/pages"] > 0
-
-
-def test_unavailable_embedder_is_reported_once(
+def test_unavailable_embedder_is_reported_once_and_stops_only_its_readers(
     changeable: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
+    changeable.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
     with Console() as console, changeable.instance() as instance:
         report = refresh(
-            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], events=console
+            changeable.pipeline(),
+            instance,
+            CORPUS,
+            ["readagent", "dense", "hybrid"],
+            events=console,
         )
     output = " ".join(capsys.readouterr().out.split())
-    assert len(report.errors) > 1
-    assert output.count("server 'away' does not answer") == 1
-    assert output.count("the model is unavailable, see above") == len(report.errors) - 1
-
-
-def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
-    settings = LlmSettings(
-        backend="openai_compatible",
-        model="none",
-        base_url="http://127.0.0.1:9/v1",  # no server listens on the discard port
-        api_key_env="",
-        max_retries=0,
-    )
-    models = Models(
-        Settings(llm=settings),
-        changeable.store,
-        TABLES["llm_calls"],
-        {"embedding_model": changeable.embedder},
-    )
-    pipeline = pipeline_for(changeable.home, models)
-    with changeable.instance() as instance:
-        before = len(changeable.table("llm_calls"))
-        with pytest.raises(RefreshError, match=r"127\.0\.0\.1:9"):
-            refresh(pipeline, instance, CORPUS)
-        assert len(changeable.table("llm_calls")) == before
+    said = "server 'away' does not answer; start it"
+    assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
+    assert output.count(said) == 1
+    assert output.count("the model is unavailable, see above") == 1
+    assert changeable.table("jerr.pages").num_rows > 0
+    assert requests_by_asset(changeable)["jerr/pages"] > 0

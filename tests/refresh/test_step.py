@@ -1,5 +1,8 @@
 """The one way to execute a step: it writes its stale files, and each in one piece."""
 
+import json
+import os
+
 import pytest
 
 from gsum_assets.refresh import step
@@ -38,6 +41,36 @@ def test_edit_writes_its_bucket_alone(small: House) -> None:
     look(small)
     assert refreshed(small, "documents", ["bm25"]).written == [BUCKETS[3]]
     assert refreshed(small, "chunks", ["bm25"]).written == [BUCKETS[3]]
+
+
+def test_table_that_is_written_again_without_a_difference_stops_there(small: House) -> None:
+    file = small.folder / f"{document_in(3)}.txt"
+    os.utime(file, (1, 1))
+    assert refresh_due(small, "bm25") == []
+    file.write_text(f"{file.read_text()} \n\n")  # blanks at the end are no part of the text
+    assert refresh_due(small, "bm25") == ["documents"]
+
+
+def test_vectors_depend_on_texts_and_not_on_titles(small: House) -> None:
+    file = small.folder / f"{document_in(3)}.txt"
+    row = {"document_id": file.stem, "text": file.read_text(), "title": "A title"}
+    (small.folder / "documents.jsonl").write_text(json.dumps(row))
+    file.unlink()
+    small.embedder.n_embedded = 0
+    written = refresh_due(small, "bm25")
+    assert "chunks" in written
+    assert "chunk_embeddings" not in written
+    assert small.embedder.n_embedded == 0
+
+
+def test_other_chunks_are_embedded_and_ranked_anew(small: House) -> None:
+    settings = small.folder / "corpus.toml"
+    settings.write_text(
+        f"{settings.read_text()}\n[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n"
+    )
+    written = refresh_due(small, "bm25")
+    assert {"chunks", "chunk_embeddings", "retrieval/rankings"} <= {*written}
+    assert {"documents", "queries", "query_embeddings"}.isdisjoint(written)
 
 
 def test_buckets_are_computed_in_blocks(small: House, monkeypatch: pytest.MonkeyPatch) -> None:
