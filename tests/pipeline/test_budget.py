@@ -47,7 +47,14 @@ def test_what_exceeds_the_budget_waits_for_a_higher_one(house: House, server) ->
     assert "over budget: corpus 'tales' needs up to 12 calls" in said
     assert "[budget] of gsum.toml) until" in said
     assert server.lines("/embeddings") == chats(server) == []
+    plan = gsum("plan", house)
+    assert "over budget:" in plan
+    assert "of 8 are left today (calls in [budget] of gsum.toml)" in plan
+    set_budget(house, server, calls=1)
+    assert "over budget" in gsum("run", house)
+    assert server.lines("/embeddings") == []  # texts that are embedded count as well
     set_budget(house, server, calls=1000)
+    assert "over budget" not in gsum("plan", house)
     assert "over budget" not in gsum("run", house)
     assert len(chats(server)) == 12
 
@@ -57,17 +64,3 @@ def test_a_run_may_exceed_the_budget(house: House, server: ScriptedServer) -> No
     assert "over budget" not in gsum("run", house, "--over-budget")
     assert len(chats(server)) == 12
     assert "over budget" not in gsum("run", house)  # the memo costs nothing
-
-
-def test_embedded_texts_count(house: House, server: ScriptedServer) -> None:
-    set_budget(house, server, calls=1)
-    assert "over budget" in gsum("run", house)
-    assert server.lines("/embeddings") == []
-
-
-def test_a_plan_is_compared_with_what_is_left(house: House, server: ScriptedServer) -> None:
-    set_budget(house, server, calls=8)
-    assert "over budget:" in gsum("plan", house)
-    assert "of 8 are left today (calls in [budget] of gsum.toml)" in gsum("plan", house)
-    set_budget(house, server, calls=1000)
-    assert "over budget" not in gsum("plan", house)

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.answering.workspace import Workspace
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.refresh.step import Refreshed
 from gsum_resources.models.by_work import Models
@@ -24,11 +23,8 @@ def fail(*_: Any, **__: Any) -> Any:
     ("broken", "asset"),
     [
         ((ParquetStore, "footers"), "retrieval/rankings"),
-        ((ParquetStore, "stamped"), "documents"),
         ((ParquetStore, "write"), "chunks"),
-        ((Models, "version"), "retrieval/summaries"),
         ((Models, "version"), "source_documents"),
-        ((Workspace, "section"), "source_documents"),
         ((Refreshed, "raise_failed"), "retrieval/scores"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else value,

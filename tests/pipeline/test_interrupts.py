@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.cli.interrupts import NOTHING_CHANGED, REPLIES_KEPT, ended_by_signals
+from gsum_assets.cli.interrupts import NOTHING_CHANGED, REPLIES_KEPT
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process
@@ -75,10 +75,8 @@ def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("plan", CORPUS), NOTHING_CHANGED),
         (("ask", CORPUS, "Who?"), REPLIES_KEPT),
         (("forget", CORPUS, "tale"), NOTHING_CHANGED),
-        (("forget", CORPUS, "tale", "--check", __file__), NOTHING_CHANGED),
     ],
 )
 def test_interrupt_of_other_commands_is_one_sentence(
@@ -90,21 +88,3 @@ def test_interrupt_of_other_commands_is_one_sentence(
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output, errors) == (130, "", f"{message}\n")
-
-
-@pytest.mark.parametrize("is_interrupted", [True, False])
-def test_error_in_a_destructor_is_printed_unless_a_signal_came(
-    is_interrupted: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Broken:
-        def __del__(self) -> None:
-            raise ValueError("broken")
-
-    monkeypatch.setattr(sys, "unraisablehook", lambda error: print(error.exc_value))
-    with ended_by_signals("ended") as ending:
-        if is_interrupted:
-            ending._began.set()
-        del (broken := [Broken()])[0]
-        ending._began.clear()
-    assert broken == []
-    assert capsys.readouterr().out == ("" if is_interrupted else "broken\n")

@@ -1,21 +1,17 @@
 """`gsum run` in a home whose daemon uses a run launcher that knows its own workers alone."""
 
-import logging
-import os
 from collections.abc import Iterator
 
 import dagster as dg
 import pytest
-from dagster._daemon.monitoring.run_monitoring import monitor_started_run
 
-from gsum_assets.dagster_assets.partitions import COMMAND
 from gsum_assets.dagster_assets.record import fail_dead_runs
 from gsum_assets.runner.report import RefreshError
 from gsum_assets.runner.run import refresh
 from gsum_resources.state.locks import locked_by
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import GOOD
-from tests.pipeline.launcher import WORKER, launch_by_processes
+from tests.pipeline.launcher import launch_by_processes
 
 STARTED = dg.DagsterRunStatus.STARTED
 
@@ -50,16 +46,6 @@ def test_without_a_daemon_the_launcher_and_the_remedy_are_named(
         refresh(changeable.pipeline(), instance, CORPUS)
     assert locked_by(changeable.store, CORPUS) == ""
     assert instance.get_runs_count() == before
-
-
-def test_monitoring_takes_a_run_of_this_process_for_dead(instance: dg.DagsterInstance) -> None:
-    """Why a `gsum run` without a daemon refuses such a launcher."""
-    workers = {WORKER: str(os.getpid())}
-    for tags, status in ((workers, "STARTED"), ({COMMAND: "host:1:x"}, "FAILURE")):
-        run = started(instance, tags)
-        (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
-        monitor_started_run(instance, None, record, logging.getLogger())  # type: ignore[arg-type]
-        assert status_of(instance, run) == status
 
 
 def test_workers_of_a_launcher_are_left_to_the_monitoring(

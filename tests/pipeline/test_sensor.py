@@ -20,16 +20,9 @@ from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.pipeline.tables import TABLES
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.daemon import Daemon, execute, scheduled
-from tests.pipeline.homes import contents
+from tests.pipeline.homes import contents, settle
 
 HOUR_S = 3600.0
-
-
-def settle(folder: Path) -> None:
-    """Date files back, as if they had been written a minute ago."""
-    then = time.time() - 60
-    for file in folder.rglob("*"):
-        os.utime(file, (then, then))
 
 
 @dataclass
@@ -82,47 +75,25 @@ def test_new_corpus_is_one_run_of_what_it_needs(house: House, watched: Watched) 
     assert "nothing has changed" in watched.reason()
 
 
-def test_corpus_without_questions_needs_only_its_index(house: House, watched: Watched) -> None:
-    (house.folder / "queries.jsonl").unlink()
-    (house.folder / "corpus.toml").write_text("[questions]\ngenerate = 0\n")
-    settle(house.folder)
-    (run,) = watched.requests()
-    names = {key.to_user_string() for key in run.asset_selection or ()}
-    assert "retrieval/index" in names
-    assert "retrieval/scores" not in names
-
-
 def test_every_kind_of_change_is_one_run_with_a_key_of_its_own(
     house: House, watched: Watched
 ) -> None:
     keys = [run.run_key for run in watched.requests()]
-    text = (house.folder / f"{document_in(0)}.txt").read_text()
-
-    def edit() -> None:
-        house.write_document(document_in(0), "Another text.")
-
-    def edit_back() -> None:
-        house.write_document(document_in(0), text)
-
-    def add() -> None:
-        (house.folder / "more").mkdir()
-        (house.folder / "more" / "one.md").write_text("One more.")
-
-    def rename() -> None:
-        (house.folder / f"{document_in(1)}.txt").rename(house.folder / "other.txt")
-
-    def remove() -> None:
-        (house.folder / f"{document_in(2)}.txt").unlink()
-
-    def settings() -> None:
-        (house.folder / "corpus.toml").write_text("title = 'Tales'\n")
-
-    for change in (edit, edit_back, add, rename, remove, settings):
+    first, second, third = (house.folder / f"{document_in(i)}.txt" for i in range(3))
+    text = first.read_text()
+    for change in (
+        lambda: first.write_text("Another text."),
+        lambda: first.write_text(text),
+        lambda: (house.folder / "one.md").write_text("One more."),
+        lambda: second.rename(house.folder / "other.txt"),
+        third.unlink,
+        lambda: (house.folder / "corpus.toml").write_text("title = 'Tales'\n"),
+    ):
         change()
         settle(house.folder)
         (run,) = watched.requests()
         assert run.partition_key == CORPUS
-        assert watched.requests() == [], change.__name__
+        assert watched.requests() == []
         keys.append(run.run_key)
     assert len(set(keys)) == 7
 
@@ -191,17 +162,6 @@ def test_missing_folder_is_forgotten_after_the_grace(
     assert watched.corpora == [CORPUS]
 
 
-def test_corpus_that_another_process_forgot_and_that_is_back_is_indexed(
-    house: House, watched: Watched
-) -> None:
-    (first,) = watched.requests()
-    watched.instance.delete_dynamic_partition("corpora", CORPUS)  # between two ticks
-    (again,) = watched.requests()
-    assert again.partition_key == CORPUS
-    assert again.run_key != first.run_key
-    assert watched.corpora == [CORPUS]
-
-
 def test_corpus_that_another_instance_indexed_becomes_a_partition_without_a_run(
     house: House, watched: Watched
 ) -> None:
@@ -213,26 +173,20 @@ def test_corpus_that_another_instance_indexed_becomes_a_partition_without_a_run(
     assert watched.corpora == [CORPUS]
 
 
-def test_corpus_whose_folder_exists_is_not_forgotten(house: House, watched: Watched) -> None:
-    watched.requests()
-    request = dg.RunRequest(job_name=FORGET, partition_key=CORPUS)
-    assert not execute(house.pipeline(), watched.instance, request).success
-    assert watched.corpora == [CORPUS]
-
-
-def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
+def test_corpus_that_exists_is_not_forgotten_nor_one_of_an_unmounted_folder(
     house: House, watched: Watched
 ) -> None:
-    watched.requests()
+    (first,) = watched.requests()
+    request = dg.RunRequest(job_name=FORGET, partition_key=CORPUS)
+    assert not execute(house.pipeline(), watched.instance, request).success
     house.home.corpora.rename(house.home.root / "away")
     assert "does not exist" in watched.reason()
     assert watched.corpora == [CORPUS]
-
-
-def test_run_whose_process_has_ended_asks_for_upkeep(house: House, watched: Watched) -> None:
-    watched.requests()
-    dead_run(watched.instance)
-    assert watched.requested() == [(UPKEEP, None)]
+    (house.home.root / "away").rename(house.home.corpora)
+    watched.instance.delete_dynamic_partition("corpora", CORPUS)  # by another process
+    (again,) = watched.requests()
+    assert again.run_key != first.run_key
+    assert watched.corpora == [CORPUS]
 
 
 def dead_run(instance: dg.DagsterInstance) -> dg.DagsterRun:

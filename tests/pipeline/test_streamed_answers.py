@@ -15,7 +15,7 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_server
 
 pytestmark = pytest.mark.slow
-METHODS = ["dense", "evidence", "graphrag-local"]
+METHODS = ["dense", "graphrag-local"]
 STATED = "The council agreed to repair the roof of the hall."
 TEXT = f"{STATED} Ruth Adeyemi found eleven cracked slates. Tom Varga asked three firms. "
 
@@ -53,7 +53,7 @@ def answer_of(house: House, log: Path, method: str, reply: str) -> tuple[Answer,
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_cited_answer_is_streamed_and_its_numbers_lead_to_the_document(
+def test_cited_answer_is_streamed_with_numbers_and_a_refusal_recognized(
     indexed: House, tmp_path: Path, method: str
 ) -> None:
     reply = f"{STATED} [1] The moon is made of cheese. [1]"
@@ -65,10 +65,6 @@ def test_cited_answer_is_streamed_and_its_numbers_lead_to_the_document(
     assert not invented.numbers  # named, and not supported
     assert invented.unsupported == [1]
     assert not answer.is_refusal
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_refusal_is_recognized(indexed: House, tmp_path: Path, method: str) -> None:
     reply = "UNANSWERED The passages do not say what was repaired."
     answer, _ = answer_of(indexed, tmp_path / "requests.jsonl", method, reply)
     assert answer.is_refusal

@@ -21,7 +21,7 @@ from gsum_assets.dagster_assets.partitions import PARTITION
 from gsum_assets.refresh.staleness import Staleness
 from gsum_assets.registry.families import METHODS
 from tests.conftest import House
-from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, furnish, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, furnish, settle, write_lines
 from tests.pipeline.served_homes import MARKED_KEY, chats, house_with_questions, served_by
 from tests.servers.scripted import ScriptedServer, scripted_process
 from tests.ui.served import eventually, served
@@ -134,13 +134,6 @@ class Ui:
         )
 
 
-def settle(folder: Path) -> None:
-    """Date files back, as if they had been written a minute ago."""
-    then = time.time() - 60
-    for file in folder.rglob("*"):
-        os.utime(file, (then, then))
-
-
 def ended(process: subprocess.Popen[str]) -> str:
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
@@ -164,7 +157,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
             yield Ui(house, instance, server, address)
 
 
-def test_new_corpus_and_an_edit_are_one_run_each(ui: Ui) -> None:
+def test_new_corpus_and_an_edit_are_one_run_each_and_gsum_run_follows_the_daemon(ui: Ui) -> None:
     folder = ui.new_corpus("first")
     (run,) = ui.await_runs("first", 1)
     assert run.status == SUCCESS
@@ -176,17 +169,13 @@ def test_new_corpus_and_an_edit_are_one_run_each(ui: Ui) -> None:
     assert run.status == SUCCESS
     assert ui.due("first") == []
 
-
-def test_gsum_run_lets_the_daemon_compute_and_follows_it(ui: Ui) -> None:
-    folder = ui.new_corpus("followed")
-    ui.await_runs("followed", 1)
-    output = ended(ui.gsum_run("followed", "--methods", "tfidf"))
+    output = ended(ui.gsum_run("first", "--methods", "tfidf"))
     assert "executes the run; this command follows it" in output
-    assert set(ui.house.table("leaderboard", "followed")["method"].to_pylist()) == {"bm25", "tfidf"}
+    assert set(ui.house.table("leaderboard", "first")["method"].to_pylist()) == {"bm25", "tfidf"}
     assert 'methods = ["bm25", "tfidf"]' in (folder / "corpus.toml").read_text()
-    submitted = [r for r in ui.runs("followed") if "dagster/sensor_name" not in r.tags]
+    submitted = [r for r in ui.runs("first") if "dagster/sensor_name" not in r.tags]
     assert [run.status for run in submitted] == [SUCCESS]
-    assert "nothing to do" in ended(ui.gsum_run("followed"))
+    assert "nothing to do" in ended(ui.gsum_run("first"))
 
 
 def test_several_commands_and_the_daemon_at_once_pay_nothing_twice(ui: Ui) -> None:
@@ -200,11 +189,6 @@ def test_several_commands_and_the_daemon_at_once_pay_nothing_twice(ui: Ui) -> No
     assert ui.due("shared") == []
     times = Counter(line["messages"] for line in chats(ui.server)[before:])
     assert set(times.values()) == {1}
-    shared = contents(ui.house, "shared")
-    ui.new_corpus("alone", n_questions=4)
-    ui.await_runs("alone", 1)
-    assert ui.house.table("chunks", "alone").num_rows == ui.house.table("chunks", "shared").num_rows
-    assert shared.keys() == contents(ui.house, "alone").keys()
 
 
 def answering(ui: Ui, corpus: str, n: int) -> dg.DagsterRun:

@@ -11,7 +11,6 @@ from gsum_assets.cli.terminal import next_steps
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
-from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
@@ -49,19 +48,32 @@ def rows_of(house: House, *names: str) -> list[int]:
 
 
 def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) -> None:
+    def next_lines() -> str:
+        return "\n".join(next_steps(silent.store, CORPUS, silent.folder))
+
+    assert next_lines() == ""  # nothing is written yet
     assert silent.run().is_complete
     assert METHODS.wanted(silent.home.corpora, CORPUS) == [DEFAULT_METHOD]
     assert tables_of(silent) == CORPUS_TABLES | OF_QUESTIONS | OBSERVED
     assert not silent.run().steps
     assert ask(silent.workspace, CORPUS, "Who met the boat?", DEFAULT_METHOD).passages
+    command = shlex.split(next_lines().splitlines()[1])  # can be pasted
+    assert command[:3] == ["gsum", "ask", CORPUS]
+    assert command[3].endswith("?")
+    assert f"{silent.folder}/queries.jsonl" in next_lines()
+    assert "leaderboard" not in next_lines()
 
     settings = f'methods = ["{DEFAULT_METHOD}"]\n{WITHOUT_BERTSCORE}'
     (silent.folder / "corpus.toml").write_text(settings)
+    silent.write_queries([{"text": "Who met the boat?"}])  # nothing to measure an answer by
+    assert silent.run().is_complete
+    assert "from summaries" in next_lines()
+    assert "leaderboard" not in next_lines()
     silent.write_queries([QUESTION])
     assert silent.run().is_complete
     assert rows_of(silent, "queries", "summaries") == [1, 1]
     assert set(silent.table("scores")["method"].to_pylist()) == {DEFAULT_METHOD}
-    assert silent.table("leaderboard").num_rows
+    assert "from leaderboard" in next_lines()
 
     silent.write_queries([])
     assert silent.run().is_complete
@@ -71,32 +83,11 @@ def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) 
 
 
 def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
-    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor uses it
-    assert silent.run(["gor-untrained"]).is_complete
+    assert silent.run(["readagent"]).is_complete
     written = tables_of(silent)
-    assert {"gor.record_edges", "gor.node_embeddings"} <= written
+    assert {"chunks", "jerr.pages"} <= written
     assert not written & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
-    assert ask(silent.workspace, CORPUS, "Who met the boat?", "gor-untrained").passages
-
-
-def test_suggested_commands_are_valid_and_can_be_pasted(silent: House) -> None:
-    folder = silent.folder
-    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is written yet
-    silent.run()
-    lines = next_steps(silent.store, CORPUS, folder)
-    gsum, command, corpus, question = shlex.split(lines[1])
-    assert (gsum, command, corpus, question[-1]) == ("gsum", "ask", CORPUS, "?")
-    assert "leaderboard" not in " ".join(lines)
-    assert f"{folder}/queries.jsonl" in " ".join(lines)
-
-    silent.write_queries([{"text": "Who met the boat?"}])  # nothing to measure an answer by
-    silent.run()
-    lines = next_steps(silent.store, CORPUS, folder)
-    assert any("from summaries" in line for line in lines)
-    assert "leaderboard" not in " ".join(lines)
-    silent.write_queries([QUESTION])
-    silent.run()
-    assert any("from leaderboard" in line for line in next_steps(silent.store, CORPUS, folder))
+    assert ask(silent.workspace, CORPUS, "Who met the boat?", "readagent").passages
 
 
 def test_defaults_of_a_new_corpus(tmp_path: Path) -> None:
