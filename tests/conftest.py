@@ -42,8 +42,6 @@ compute_logs:
 """
 
 CORPUS = "tales"
-READ_TOGETHER = ("documents", "rejected_documents", "converted_documents", "document_sections")
-"""Assets that one step writes from the files."""
 WORDS = [
     "boat",
     "lamp",

@@ -16,9 +16,8 @@ from gsum_assets.dagster_assets.partitions import corpora
 from gsum_assets.dagster_assets.sources import external_assets
 from gsum_assets.definitions import definitions_of, defs
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.declared import STEP_OF, STEPS, work_of
-from gsum_assets.registry.families import FAMILIES
-from gsum_resources.models.by_work import WORK
+from gsum_assets.registry.declared import STEPS
+from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_resources.settings.home import Home
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +33,8 @@ HEAVY = {
     "openai",
     "sentence_transformers",
 }
+ASIDE = ("gsum_assets.corpus.importers", "gsum_assets.graphrag.views", "gsum_assets.report")
+"""What only a command needs."""
 PROMISED = {
     "queries": "corpus query_id text document_id references relevant_document_ids split",
     "rankings": "corpus method query_id level rank item_id score",
@@ -73,11 +74,12 @@ def tool(name: str) -> str:
 
 
 def test_loading_imports_nothing_heavy_and_writes_nothing(environment: dict[str, str]) -> None:
-    load = "import sys; from gsum_assets.definitions import defs; "
-    code = load + "print(*{m.split('.')[0] for m in sys.modules})"
-    loaded = set(said(environment, sys.executable, "-c", code).split())
+    load = "import sys, gsum_assets.cli.main, gsum_assets.cli.terminal, gsum_assets.definitions"
+    modules = said(environment, sys.executable, "-c", f"{load}; print(*sys.modules)").split()
+    loaded = {name.split(".")[0] for name in modules}
     assert "dagster" in loaded
     assert loaded & HEAVY == set()
+    assert [name for name in modules if name.startswith(ASIDE)] == []
     home = Path(environment["GSUM_HOME"])
     assert sorted(home.rglob("*")) == [home / "dagster"]
 
@@ -126,39 +128,16 @@ def test_families_are_chosen_with_what_they_need_and_nothing_else(tmp_path: Path
     assert max(n_assets.values()) < len(MADE) / 2
 
 
-def test_questions_are_embedded_by_one_asset() -> None:
-    downstream = graph.get(dg.AssetKey("embedding_model")).child_keys
-    reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
-    # a network is trained for one embedding model, whose identity it keeps
-    trained = {
-        dg.AssetKey(declared.path(table))
-        for declared in STEPS
-        if declared.step.trains
-        for table in declared.step.writes
-    }
-    # sentences of answers are embedded where a language model cites passages
-    answering = {key for key in MADE if key.path[-1] in ("summaries", "answer_sources")}
-    judging = {dg.AssetKey("answerability")}  # by the packaged embedder alone: it asks which it is
-    # sentences of answers are compared with the assertions of their question
-    scoring = {key for key in MADE if key.path[-1] == "scores"}
-    others = (reading & downstream) - trained - answering - judging - scoring
-    assert others == {dg.AssetKey("query_embeddings")}
-    vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
-    assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
-
-
-def test_kind_of_work_is_that_of_a_language_model() -> None:
-    downstream = {
-        key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys
-    }
-    of_other_work = {asset for asset, step in STEP_OF.items() if step.work != "answers"}
-    assert of_other_work <= downstream
-    assert {step.work for step in STEP_OF.values()} == set(WORK)
-    index = {
-        name for name in downstream - of_other_work if name.endswith(("_mentions", "_reports"))
-    }
-    assert not index
-    assert work_of("retrieval/summaries") == "answers"
+@pytest.mark.parametrize("method", METHODS.known)
+def test_steps_of_other_families_are_needed_with_all_that_they_depend_on(method: str) -> None:
+    """`linear-rag` reads the names of `graphrag`, which are read from its mentions."""
+    family = METHODS.family_of(method).name
+    writer_of = {asset: declared for declared in STEPS for asset in declared.assets}
+    for declared in STEPS:
+        if declared.is_needed([method]) and not declared.step.aggregates_methods:
+            for writer in filter(None, map(writer_of.get, declared.read_assets)):
+                if writer.group != family:
+                    assert writer.is_needed([method]), f"{declared.name} reads {writer.name}"
 
 
 def test_facts_of_a_step_name_its_tables() -> None:

@@ -185,13 +185,6 @@ def test_a_page_of_the_root_has_the_links_of_the_site(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_the_site_lacks_is_named_by_its_path() -> None:
-    text = "[a](../notebooks/3-write-a-method.ipynb) [b](CITATION.cff) [c](models.md) [d](../x)"
-    assert pages._without_files(text) == (
-        "a (`notebooks/3-write-a-method.ipynb`) b (`CITATION.cff`) [c](models.md) [d](../x)"
-    )
-
-
 def test_a_page_shows_its_diagram_as_a_picture_and_reports_a_stale_one() -> None:
     text = TEXT[ROOT / "docs" / "jerr.md"]
     warnings: list[str] = []
@@ -274,13 +267,6 @@ def test_the_table_reference_has_a_row_for_every_column() -> None:
         assert rows == [*table.dimensions, *(column.name for column in table.columns)]
 
 
-def test_the_table_reference_says_where_edges_lead() -> None:
-    ends = {name for name, table in TABLES.items() if "target_id" in table.schema.names}
-    ends.add("lightpal.edges")  # a view
-    named = set(re.findall(r"`([\w.]+edges|[\w.]+relationships)`", "\n".join(reference._EDGES)))
-    assert named == ends
-
-
 def test_the_settings_reference_has_every_table_and_key() -> None:
     page = reference.settings_page()
     home, corpus = page.split("\n## corpus.toml\n")
@@ -296,16 +282,6 @@ def test_the_settings_reference_has_every_table_and_key() -> None:
 def _is_table(field: Any) -> bool:
     default = field.get_default(call_default_factory=True)
     return isinstance(default, dict) or hasattr(default, "model_fields")
-
-
-def test_a_type_reads_as_in_toml() -> None:
-    assert reference.type_name(int | None) == "integer"
-    assert reference.type_name(list[str] | None) == "list of text"
-    assert reference.type_name(int | list[int]) == "integer or list of integer"
-
-
-def test_a_cell_holds_any_text() -> None:
-    assert reference._cell("log P(a | b)\n <c>") == "log P(a &#124; b) &lt;c&gt;"
 
 
 def test_the_api_reference_names_modules_that_exist() -> None:

@@ -27,7 +27,6 @@ EXTRAS = PROJECT["optional-dependencies"]
 DECLARED = [("", r) for r in PROJECT["dependencies"]] + [(e, r) for e in EXTRAS for r in EXTRAS[e]]
 HOOKS = ROOT / ".pre-commit-config.yaml"
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
 
 
 def parsed(file: Path) -> Any:
@@ -153,24 +152,6 @@ def test_the_hosted_workflow_runs_what_ci_runs() -> None:
     python = used["actions/setup-python"]["with"]
     assert python["python-version"] in SpecifierSet(PROJECT["requires-python"])
     assert list(ROOT.glob(python["cache-dependency-path"]))
-
-
-@pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
-def test_issue_forms_are_complete(file: Path) -> None:
-    form = parsed(file)
-    assert form["name"]
-    assert form["description"]
-    fields = [field for field in form["body"] if field["type"] != "markdown"]
-    identifiers = [field["id"] for field in fields]
-    assert len(identifiers) == len(set(identifiers))
-    assert {field["type"] for field in fields} <= {"textarea", "input", "dropdown", "checkboxes"}
-    assert all(field["attributes"]["label"] for field in fields)
-    assert any(field.get("validations", {}).get("required") for field in fields)
-
-
-def test_there_is_a_form_for_bugs_features_and_questions() -> None:
-    assert [file.stem for file in FORMS] == ["bug", "feature", "question"]
-    assert parsed(ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml")
 
 
 def test_what_runs_write_is_ignored_and_cleaned() -> None:

@@ -18,13 +18,13 @@ def test_stage_states_amount_rate_and_time_left() -> None:
     stage.advance(110, 400, now=11.0)
     said = "110 of 400, 10.0 a second, about 29 s left"
     assert stage.line(11.0) == f"step 4 of about 13, gor/model: epochs: {said}"
-
-
-def test_model_usage_is_shown_with_the_time_left() -> None:
-    stage = Stage("graphrag/reports: requests answered", began=0.0)
-    stage.advance(10, 400, now=1.0)
-    stage.advance(110, 400, now=11.0, detail="85 tokens a second, $0.12 so far")
-    assert stage.amount(11.0).endswith("about 29 s left, 85 tokens a second, $0.12 so far")
+    stage.advance(130, 400, now=51.0, detail="$0.12 so far")
+    assert stage.amount(51.0).endswith("left, $0.12 so far")
+    slow = Stage("answers", began=0.0)
+    slow.advance(2, 4, now=10.0)
+    assert slow.amount(10.0) == "2 of 4, 5.0 s each, about 10 s left"
+    slow.advance(4, 4, now=20.0)
+    assert slow.amount(60.0) == "4 of 4, 5.0 s each, finished 40 s ago"
 
 
 def test_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,15 +37,6 @@ def test_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
         "answers: 20 of 100, 2.0 a second, about 40 s left, 9 tokens a second",
         "answers: 100 of 100, 3.3 a second, 9 tokens a second",
     ]
-
-
-def test_slow_rate_is_given_as_time_per_item() -> None:
-    stage = Stage("answers", began=0.0)
-    stage.advance(2, 4, now=10.0)
-    assert stage.amount(10.0) == "2 of 4, 5.0 s each, about 10 s left"
-    stage.advance(4, 4, now=20.0)
-    assert stage.amount(20.0) == "4 of 4, 5.0 s each"
-    assert stage.amount(60.0) == "4 of 4, 5.0 s each, finished 40 s ago"
 
 
 @pytest.mark.parametrize(

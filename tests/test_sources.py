@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.renderings import answer_lines
+from gsum_assets.answering.renderings import answer_lines, explained
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.evaluation.answer_sentences import shown_lines, with_numbers
 
@@ -168,3 +168,26 @@ def test_last_line_names_the_author(model: str, said: str) -> None:
     assert lines[-1].endswith(said)
     assert not any("a0" in line for line in lines)
     assert any("a0" in line for line in answer_lines(answer, Path("x"), ids=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "probability", "shown"),
+    [
+        (
+            "Was it late?",
+            ["a", "a"],
+            0.8,
+            ["yes or no;", "0.800, at least 0.240", "2 passages"],
+        ),
+        ("Why was it late?", [None], None, ["account;", "answerable: not judged", "1 passage,"]),
+        ("Summarize it.", [], 0.1, ["chronology;", "0.100, less than 0.240", "0 passages"]),
+    ],
+)
+def test_an_answer_is_explained_by_kind_probability_and_what_was_read(
+    question: str, documents: list, probability: float | None, shown: list[str]
+) -> None:
+    verdict = {"probability": probability, "threshold": 0.24, "is_answered": probability != 0.1}
+    passages = [{"document_id": document_id} for document_id in documents]
+    lines = explained(question, "dense", passages, verdict).splitlines()
+    for line, part in zip(lines, shown, strict=True):
+        assert part in line

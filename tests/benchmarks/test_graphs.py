@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import graphs
-from benchmarks.gain_map import Column, gain_map
 from benchmarks.graphs import (
     DOCUMENT_ENDS,
     NOTES,
@@ -140,12 +139,6 @@ def test_methods_better_than_the_chosen_one_are_named():
     assert row == ["Tales, dev", "passage_walk", "R@10", "60.0", "none"]
     (row,) = rule_table([asked_by(shares, in_document=True)]).rows
     assert row[1:] == ["evidence", "R@10", "40.0", "passage_walk +20.0 ±0.0*"]
-
-
-def test_plot_is_drawn_also_of_a_control_alone():
-    alone = columns_of(asked_by({"dense": 0.2}))
-    some = columns_of(asked_by({"dense": 0.2, "bm25": 0.1}))
-    assert gain_map([*some, *alone, Column("Empty", "none", {})]).startswith(b"\x89PNG")
 
 
 # --- chained facts --------------------------------------------------------------------------------

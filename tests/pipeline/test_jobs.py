@@ -6,12 +6,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.dagster_assets.jobs import FORGET, RETRAIN, UPKEEP
+from gsum_assets.dagster_assets.jobs import RETRAIN, UPKEEP
 from gsum_assets.dagster_assets.partitions import GSUM
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from tests.conftest import CORPUS, House
 from tests.pipeline.daemon import execute, scheduled
-from tests.pipeline.homes import GOOD
+from tests.pipeline.homes import GOOD, due
 
 pytestmark = pytest.mark.usefixtures("only_tables")
 
@@ -27,15 +27,6 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 def selected(request: dg.RunRequest) -> set[str]:
     return {key.to_user_string() for key in request.asset_selection or ()}
-
-
-def test_jobs_are_named_described_and_of_one_corpus(house: House) -> None:
-    definitions = house.pipeline().definitions
-    jobs = {j.name: j for j in definitions.resolve_all_job_defs() if not j.name.startswith("__")}
-    assert jobs.keys() == {INDEX_JOB, RETRAIN, FORGET, UPKEEP}
-    assert all(job.description for job in jobs.values())
-    partitioned = {name for name, job in jobs.items() if job.partitions_def}
-    assert partitioned == {INDEX_JOB, RETRAIN, FORGET}
 
 
 def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
@@ -78,28 +69,12 @@ def test_networks_of_kept_methods_alone_are_trained_weekly(
     assert request.run_config == {"resources": {GSUM: {"config": {"retrain": ["all"]}}}}
 
 
-def test_run_writes_what_an_edit_has_made_stale_and_nothing_else(
+def test_scheduled_run_writes_what_an_edit_has_made_stale_and_upkeep_succeeds(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     assert not scheduled(changeable.pipeline(), instance, "nightly")  # all is up to date
     changeable.write_document(GOOD, "A heron met the lamp. " * 30)
     (request,) = scheduled(changeable.pipeline(), instance, "nightly")
-    now = written(execute(changeable.pipeline(), instance, request))
-    assert now["chunks"] == "1 of 8 buckets"
-    assert now["leaderboard"]
-    assert written(execute(changeable.pipeline(), instance, request)) == {}
-
-
-def written(result: dg.ExecuteInProcessResult) -> dict[str, str]:
-    """Return what a successful run wrote of each table."""
-    assert result.success
-    found = {
-        event.asset_key.to_user_string(): str(event.materialization.metadata["written"].value)
-        for event in result.get_asset_materialization_events()
-        if event.asset_key and "written" in event.materialization.metadata
-    }
-    return {name: what for name, what in found.items() if not what.startswith("nothing")}
-
-
-def test_upkeep_succeeds(changeable: House, instance: dg.DagsterInstance) -> None:
+    assert execute(changeable.pipeline(), instance, request).success
+    assert due(changeable) == []
     assert execute(changeable.pipeline(), instance, dg.RunRequest(job_name=UPKEEP)).success

@@ -108,41 +108,6 @@ def test_quality_against_tokens_joins_the_points_of_a_curve() -> None:
     assert nothing.axes == [] or not nothing.axes[0].collections
 
 
-@pytest.mark.parametrize(
-    ("n", "means", "meanings"),
-    [
-        (9, (0.4, 0.3, 0.1), ["best", "not significantly worse", "significantly worse"]),
-        (9, (0.4, 0.4, 0.4), ["not compared: all are equal, or too few questions"]),
-        (5, (0.4, 0.3, 0.1), ["not compared: all are equal, or too few questions"]),
-    ],
-)
-def test_bars_are_coloured_by_significance_where_it_can_be_told(
-    n: int, means: tuple[float, ...], meanings: list[str]
-) -> None:
-    board = [
-        (
-            name,
-            {
-                "rouge1": {"method": name, "metric": "rouge1", "mean": mean, "n": n}
-                | {"low": 0.2, "high": 1.0, "p_best": p, "ties_best": tie}
-            },
-        )
-        for name, mean, (p, tie) in zip(
-            ("gor", "bm25", "random"),
-            means,
-            ((None, True), (0.2, True), (0.01, False)),
-            strict=True,
-        )
-    ]
-    figure = method_ranking_figure({"general": board}, "tales")
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == meanings
-    colours = [patch.get_facecolor() for patch in legend.get_patches()]
-    assert [bar.get_facecolor() for bar in figure.axes[0].patches] == (colours * 3)[:3]
-    n_intervals = sum(len(lines.get_segments()) for lines in figure.axes[0].collections)
-    assert n_intervals == (3 if n == 9 else 0)
-
-
 heights = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 
