@@ -192,7 +192,6 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),
-        (["report", "two-meetings", "--methods", "bm52"], ["'bm52'; did you mean 'bm25'?"]),
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),

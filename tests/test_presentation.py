@@ -23,6 +23,7 @@ from gsum_assets.registry.families import FAMILIES
 from gsum_assets.runner.run import refresh
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import DagsterSettings
+from gsum_resources.store.appended import read_appended
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.conftest import CORPUS, House, document_in
@@ -114,8 +115,16 @@ def test_materialization_states_location_and_contents(
                 assert ("preview" in metadata) == (n_rows > 0)
 
 
-def test_materialization_has_plots(indexed: tuple[House, dg.DagsterInstance]) -> None:
-    _, instance = indexed
+def test_materialization_has_plots_and_calls_of_models(
+    indexed: tuple[House, dg.DagsterInstance],
+) -> None:
+    house, instance = indexed
+    calls = read_appended(house.store, TABLES["llm_calls"], CORPUS).to_pylist()
+    calls = [row for row in calls if row["asset"] == "retrieval/summaries"]
+    shown = materialized(instance, "retrieval/summaries")[CORPUS]
+    assert shown["llm/requests"] == len(calls) == 2
+    assert (shown["llm/cached_share"], shown["llm/failures"]) == (0, 0)
+    assert shown["llm/tokens_in"] == sum(row["tokens_in"] for row in calls)
     for asset in ("chunks", "retrieval/scores", "leaderboard"):
         assert picture_in(materialized(instance, asset)[CORPUS]["plot"]).format == "PNG"
     assert 0 <= materialized(instance, "retrieval/scores")[CORPUS]["rouge1"] <= 1

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import quality
-from benchmarks.quality import ALL, TOKENS, Row, at_equal_tokens, grouped, subset, tables, toml_of
+from benchmarks.quality import ALL, TOKENS, Row, at_equal_tokens, subset, tables
 from benchmarks.results import compared
 from gsum_assets.corpus.importers.benchmark import Contents
 from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
@@ -59,18 +59,6 @@ def test_questions_about_documents_that_are_left_out_are_left_out():
     found = subset(Contents(documents, asked), ALL, 1, None)
     assert [document.document_id for document in found.documents] == ["a"]
     assert ids(found) == ["a", "of all, a"]
-
-
-def test_questions_are_grouped_by_kind_or_not():
-    asked = [*questions(1, "specific"), *questions(2, "general")]
-    assert list(grouped(asked, together=False)) == ["general", "specific"]
-    assert grouped(asked, together=True) == {"all": [one.query_id for one in asked]}
-
-
-def test_bertscore_is_off_unless_settings_name_it():
-    assert toml_of("") == "scores.bertscore = false\n"
-    assert toml_of("a.b = 1; c = [2, 3]") == "a.b = 1\nc = [2, 3]\nscores.bertscore = false\n"
-    assert toml_of("scores.bertscore_layer = 9") == "scores.bertscore_layer = 9\n"
 
 
 # --- comparisons ----------------------------------------------------------------------------------

@@ -1,8 +1,6 @@
 """Two hosts on one home: PostgreSQL keeps Dagster's instance and the state, a folder the tables."""
 
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +11,10 @@ import pytest
 from gsum_assets.dagster_assets.partitions import COMMAND
 from gsum_resources.state.locks import locked_by
 from tests.cluster.homes import use_database
-from tests.cluster.hosts import OTHER, ROOT, UNDER, require_host_names
+from tests.cluster.hosts import OTHER, UNDER, require_host_names
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
-from tests.pipeline.homes import contents, house_at
+from tests.pipeline.homes import contents, emptied_copy_of, house_at
 from tests.pipeline.stalling_run import N_ANSWERED, kill_in, run_again
 from tests.pipeline.test_kill import METHODS, furnish, logged
 
@@ -33,17 +31,8 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tables of a home with SQLite."""
-    with house_at(tmp_path_factory.mktemp("alone")) as alone:
-        furnish(alone)
-        assert alone.run(METHODS).errors == []
-        return contents(alone)
-
-
 def test_run_that_is_killed_on_another_host_is_continued_at_once(
-    house: House, undisturbed: dict
+    house: House, tmp_path: Path
 ) -> None:
     kill_in(house.home.root, STEP, METHODS, under=UNDER)
     with house.instance() as instance:
@@ -59,14 +48,6 @@ def test_run_that_is_killed_on_another_host_is_continued_at_once(
     times = Counter(logged(house, "asked.log"))
     assert len(times) > N_ANSWERED
     assert set(times.values()) == {1}  # no question is answered twice
-    assert contents(house) == undisturbed
-
-
-def test_runs_of_two_hosts_at_once_take_turns(house: House, undisturbed: dict) -> None:
-    command = [sys.executable, "-m", "tests.pipeline.stalling_run", "nowhere", *METHODS]
-    both = [subprocess.Popen([*under, *command], cwd=ROOT) for under in ([], UNDER)]
-    assert [process.wait() for process in both] == [0, 0]
-    with house.instance() as instance:
-        assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
-    assert set(Counter(logged(house, "asked.log")).values()) == {1}
-    assert contents(house) == undisturbed
+    with emptied_copy_of(house, tmp_path / "alone") as alone:  # with SQLite
+        assert alone.run(METHODS).errors == []
+        assert contents(house) == contents(alone)

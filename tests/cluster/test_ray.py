@@ -6,19 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
-from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.store.content_hash import content_hash
 from tests.cluster.ray_trials import NOT_STARTED
-from tests.cluster.servers import postgres_server
 from tests.pipeline.homes import house_at
 from tests.pipeline.test_kill import furnish, logged
 
@@ -85,26 +80,6 @@ def test_missing_resources_are_named(tmp_path: Path) -> None:
     assert "0 a100" in found["late"]
     assert found["held"] == [1, 2]
     assert "second step: other runs use the Ray cluster; waits for their end" in found["stderr"]
-
-
-def test_the_shipped_configuration_makes_runs_ray_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dagster_ray import RayRunLauncher  # pyright: ignore[reportMissingImports]
-
-    with postgres_server(tmp_path / "server") as url, house_at(tmp_path / "home") as house:
-        monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
-        monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://10.0.0.1:8265")
-        shipped = files("gsum_resources").joinpath("dagster-ray.yaml").read_text()
-        (prepare(house.home) / CONFIG_FILE).write_text(shipped)
-        with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
-            launcher = instance.run_launcher
-            assert isinstance(launcher, RayRunLauncher)
-            assert launcher.address == "http://10.0.0.1:8265"
-            assert "GSUM_STATE_URL" in (launcher.env_vars or ())
-            assert launcher.supports_resume_run
-            assert instance.run_monitoring_max_resume_run_attempts == 3
-            assert list(storage_of(instance).databases) == [url]
 
 
 def test_runs_are_ray_jobs_that_survive_their_node(tmp_path: Path) -> None:

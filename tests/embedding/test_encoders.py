@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up, run_lengths
 from gsum_resources.embedding.embedder import LocalEmbedder, Precision
-from gsum_resources.embedding.processor import bfloat16_supported
 from gsum_resources.embedding.windows import WindowCutter, unit_length, weighted_means
 from tests.embedding.tiny_models import token_ids, write_tokenizer
+
+pytestmark = pytest.mark.slow
 
 # Windows cover every token; batches take every window once; vectors by closed form.
 
@@ -79,11 +80,9 @@ def test_weighted_mean_has_unit_length():
             unit_length(np.array([[1.0, 0.0], broken]), "m")
 
 
-# A text's vector is the same to the last bit alone, in a handful and in a crowd.
+# Batches are filled up, so that a text has the same vector alone and in a crowd.
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
-# Of 4, 16, 60, 68 and 164 tokens: the first three are run by one thread when they are alone.
-QUESTIONS = ["Why " + "did the board wait " * n + "?" for n in (0, 3, 14, 16, 40)]
 
 
 @given(st.integers(1, 300), st.integers(3, 300), st.sampled_from(PRECISIONS), st.integers(1, 64))
@@ -105,28 +104,16 @@ def test_one_question_uses_one_thread_and_a_large_batch_uses_all():
     assert filled_up(1, 64, "bfloat16", 2) == (8, 1)
 
 
-@pytest.mark.skipif(not bfloat16_supported(), reason="measured on processors with bfloat16 only")
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_one_and_two_threads_give_equal_bits(precision):
-    embedder = LocalEmbedder(precision=precision, device="cpu", threads=2)
-    crowd = embedder.embed(QUESTIONS * 9)[: len(QUESTIONS)]
-    for question, expected in zip(QUESTIONS, crowd, strict=True):
-        np.testing.assert_array_equal(embedder.embed([question])[0], expected)
-
-
 # The packaged model in numpy against the same in torch.
 
 TEXTS = ["Who paid?", "The ferry was late because the hull leaked. " * 3, "word " * 400]
 
 
 def test_vectors_equal_those_of_torch() -> None:
-    assert LocalEmbedder().runs_in_numpy
-    ours = LocalEmbedder(runtime="numpy").embed(TEXTS)
-    np.testing.assert_allclose(ours, LocalEmbedder().embed(TEXTS), atol=2e-6)
-
-
-def test_identity_differs_from_torch() -> None:
-    assert LocalEmbedder(runtime="numpy").identity != LocalEmbedder().identity
+    ours, torchs = LocalEmbedder(runtime="numpy"), LocalEmbedder()
+    assert torchs.runs_in_numpy
+    np.testing.assert_allclose(ours.embed(TEXTS), torchs.embed(TEXTS), atol=2e-6)
+    assert ours.identity != torchs.identity
 
 
 def test_torch_is_not_imported() -> None:
@@ -140,8 +127,6 @@ def test_torch_is_not_imported() -> None:
 
 # Vectors agree across processor features up to the last bits.
 
-pytestmark = pytest.mark.slow
-
 TOLERANCE = 1e-5  # of unit vectors; measured 2.3e-7 between AVX-512, AVX2 and neither
 PROGRAM = """
 import sys
@@ -152,26 +137,11 @@ np.save(sys.argv[1], LocalEmbedder(device="cpu", threads=1).embed(texts))
 """
 
 
-def embedded(path: Path, **features: str) -> np.ndarray:
-    """Vectors of a process that uses these processor features."""
-    environment = {**os.environ, **features}
-    command = [sys.executable, "-c", PROGRAM, str(path)]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    return np.load(path)
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
-    """Without vector extensions, which every processor can do."""
-    path = tmp_path_factory.mktemp("plain") / "vectors.npy"
-    return embedded(path, ATEN_CPU_CAPABILITY="default")
-
-
-def test_same_features_give_the_same_bytes(tmp_path: Path, plain: np.ndarray) -> None:
-    again = embedded(tmp_path / "again.npy", ATEN_CPU_CAPABILITY="default")
-    assert again.tobytes() == plain.tobytes()
-
-
-def test_other_cpu_features_stay_within_tolerance(tmp_path: Path, plain: np.ndarray) -> None:
-    native = embedded(tmp_path / "native.npy")
-    np.testing.assert_allclose(native, plain, rtol=0, atol=TOLERANCE)
+def test_other_processor_features_stay_within_tolerance(tmp_path: Path) -> None:
+    vectors = []
+    for features in ({}, {"ATEN_CPU_CAPABILITY": "default"}):  # which every processor can do
+        file = tmp_path / f"{len(features)}.npy"
+        command = [sys.executable, "-c", PROGRAM, str(file)]
+        subprocess.run(command, env=os.environ | features, check=True, capture_output=True)
+        vectors.append(np.load(file))
+    np.testing.assert_allclose(*vectors, rtol=0, atol=TOLERANCE)

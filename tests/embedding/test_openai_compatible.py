@@ -67,16 +67,15 @@ def test_tokens_are_counted_and_batches_priced(tmp_path: Path) -> None:
     assert batch.latency_s > 0
 
 
-def test_tokens_are_estimated_if_the_server_does_not_count(tmp_path: Path) -> None:
-    with embedder_of(tmp_path, {}, usage=False) as (model, _):
-        model.embed(["a boat on the lake"])
-        assert model.tokens_read == 18 // 4
-
-
-def test_dimension_is_requested_once(tmp_path: Path) -> None:
-    with embedder_of(tmp_path, {}, dimension=5) as (model, server):
+def test_dimension_is_requested_once_and_missing_counts_of_tokens_estimated(
+    tmp_path: Path,
+) -> None:
+    with embedder_of(tmp_path, {}, dimension=5, usage=False) as (model, server):
         assert model.dimension == model.dimension == 5
         assert len(server.lines()) == 1
+        before = model.tokens_read
+        model.embed(["a boat on the lake"])
+        assert model.tokens_read - before == 18 // 4
 
 
 def test_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
@@ -122,14 +121,6 @@ def test_wrong_vectors_raise_with_model_and_server(
         assert len(server.lines()) == 1
 
 
-def test_blank_text_raises(tmp_path: Path) -> None:
-    with (
-        embedder_of(tmp_path, {}) as (model, _),
-        pytest.raises(EmbeddingError, match="text 1 of those to embed is blank"),
-    ):
-        model.embed(["a", " \n"])
-
-
 def test_vectors_before_a_failure_are_reported(tmp_path: Path) -> None:
     """Windows go out in batches of 32, one batch after the other; the second is refused."""
     texts = [f"text {i}" for i in range(31)] + ["a long text " * 20, "another"]
@@ -144,12 +135,12 @@ def test_vectors_before_a_failure_are_reported(tmp_path: Path) -> None:
         np.testing.assert_array_equal(whole, [received[i] for i in range(len(texts))])
 
 
-def test_every_vector_is_required(tmp_path: Path) -> None:
-    with (
-        embedder_of(tmp_path, {}, always_fail="poison") as (model, server),
-        pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url}: .*500"),
-    ):
-        model.embed(["a", "poison"])
+def test_text_without_a_vector_is_an_error(tmp_path: Path) -> None:
+    with embedder_of(tmp_path, {}, always_fail="poison") as (model, server):
+        with pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url}: .*500"):
+            model.embed(["a", "poison"])
+        with pytest.raises(EmbeddingError, match="text 1 of those to embed is blank"):
+            model.embed(["a", " \n"])
 
 
 def test_identity_distinguishes_models_and_windows() -> None:

@@ -76,25 +76,20 @@ def test_corpus_language_is_part_of_writing_prompts(house: House) -> None:
     assert (prompt("gist"), prompt("pause")) == (f"{built_in[0]} Write in Finnish.", built_in[1])
 
 
-# A model for one task makes only the outputs of that task stale.
-
-
-def run_with(house: House, **overrides: FirstWords) -> RunReport:
-    given = {"embedding_model": house.embedder, "language_model": house.model} | overrides
-    models = Models(Settings(), house.store, TABLES["llm_calls"], given)  # type: ignore[arg-type]
-    with house.instance() as instance:
-        return refresh(pipeline_for(house.home, models), instance, "tales", ["bm25"])
-
-
 @pytest.mark.slow
-def test_answer_model_rewrites_only_answers(house: House) -> None:
-    assert run_with(house).is_complete
-    others = {"reports": FirstWords("writer"), "extraction": FirstWords("reader")}
-    assert not run_with(house, **others).steps
-    assets = set(run_with(house, answers=FirstWords("speaker")).written)
+def test_model_for_one_task_rewrites_only_the_outputs_of_that_task(house: House) -> None:
+    def run_with(**tasks: FirstWords) -> RunReport:
+        given = {"embedding_model": house.embedder, "language_model": house.model, **tasks}
+        models = Models(Settings(), house.store, TABLES["llm_calls"], given)  # type: ignore[arg-type]
+        with house.instance() as instance:
+            return refresh(pipeline_for(house.home, models), instance, CORPUS, ["bm25"])
+
+    assert run_with().is_complete
+    assert not run_with(reports=FirstWords("writer"), extraction=FirstWords("reader")).steps
+    assets = set(run_with(answers=FirstWords("speaker")).written)
     assert {"retrieval/summaries", "retrieval/scores"} <= assets
     assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
     assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}
-    calls = read_appended(house.store, TABLES["llm_calls"], "tales").to_pylist()
+    calls = read_appended(house.store, TABLES["llm_calls"], CORPUS).to_pylist()
     assert {row["model"] for row in calls} == {"first-words", "speaker"}
-    assert not run_with(house, answers=FirstWords("speaker")).steps
+    assert not run_with(answers=FirstWords("speaker")).steps

@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
-from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger, export_calls, forget_replies
@@ -206,13 +205,6 @@ def test_calls_of_a_corpus_without_documents_are_removed(store: ParquetStore) ->
         forget_names(connection, "tales", ())
     with state_of(store).reading() as connection:
         assert connection.execute(sa.select(CALLS.c.corpus)).scalars().all() == ["others"]
-
-
-def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStore) -> None:
-    deletions = Deletions(store)
-    assert deletions.corpora() == set()
-    found = deletions.observe("tales")
-    assert (found.documents, found.deleted) == ([], [])
 
 
 @pytest.mark.parametrize(
