@@ -195,7 +195,8 @@ def with_earlier(
         Rows in the order of `chunks`.
     """
     chunk_ids = chunks["chunk_id"].to_pylist()
-    earlier = inputs.earlier_rows(name, "chunk_id", chunk_ids, ["embedding_model"])
+    earlier = inputs.earlier_rows(name, ["embedding_model"]).rows_with("chunk_id", chunk_ids)
+    earlier = earlier.select(TABLES[name].schema.names)
     if not earlier.num_rows:
         return compute(chunks)
     is_known = pc.is_in(chunks["chunk_id"], value_set=pc.unique(earlier["chunk_id"]))

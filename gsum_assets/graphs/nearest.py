@@ -140,7 +140,9 @@ class Comparison:
 
     def members(self, groups: np.ndarray) -> np.ndarray:
         """Return the vectors of these groups, one group after another."""
-        return np.concatenate([np.arange(*self._starts[[g, g + 1]]) for g in groups])
+        lengths = self._lengths[groups]
+        shifts = self._starts[groups] - (np.cumsum(lengths) - lengths)
+        return np.repeat(shifts, lengths) + np.arange(lengths.sum())
 
     def nearest_of(self, k: int, groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
         """Return the nearest of the members of `groups`, and of these."""
@@ -154,6 +156,30 @@ class Comparison:
         blocks = (rows[at : at + self._most_rows] for at in range(0, len(rows), self._most_rows))
         return joined([self._rows(self._vectors[b] @ self._vectors.T, b, k) for b in blocks])
 
+    def nearest_of_groups(self, groups: np.ndarray, k: int) -> Neighbours:
+        """Return the nearest of some groups, at least one, in blocks that fit in memory."""
+        blocks = self.blocks(groups)
+        return joined([self._groups(self._products(block), block, k) for block in blocks])
+
+    def reaching(self, groups: np.ndarray, bounds: np.ndarray) -> tuple[Pairs, np.ndarray]:
+        """Return pairs of one of `groups` and one of all, and their similarities.
+
+        They are those that reach the bound of the latter, `(n_groups,)`, and a few others.
+        """
+        found = [(Pairs(*np.empty((2, 0), np.int64)), np.empty(0))]
+        for block in self.blocks(groups):
+            products = self._products(block)
+            within = self._within(products, block)
+            pairs = _reaching(within, bounds - self._margin)
+            similarities = self._exact_of_groups(products, within, block, pairs)
+            found.append((Pairs(block[pairs.rows], pairs.columns), similarities))
+        pairs, similarities = zip(*found, strict=True)
+        return Pairs(*map(np.concatenate, zip(*pairs, strict=True))), np.concatenate(similarities)
+
+    def _products(self, groups: np.ndarray) -> np.ndarray:
+        """Return inner products of the members of `groups` with all vectors, float32."""
+        return self._vectors[self.members(groups)] @ self._vectors.T
+
     def _rows(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of the vectors `rows` from their products, which are overwritten."""
         products[np.arange(len(rows)), rows] = -np.inf
@@ -163,11 +189,24 @@ class Comparison:
 
     def _groups(self, products: np.ndarray, groups: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of `groups` from the products of their members."""
-        bounds = np.append(0, np.cumsum(self._lengths[groups]))
-        within = np.maximum.reduceat(products, self._starts[:-1], axis=1)
-        within = np.maximum.reduceat(within, bounds[:-1], axis=0)  # (n_block, n_groups)
-        within[np.arange(len(groups)), groups] = -np.inf
+        within = self._within(products, groups)
         pairs = self._likely(within, k)
+        similarities = self._exact_of_groups(products, within, groups, pairs)
+        return best(pairs, similarities, len(groups), k, within.shape[1])
+
+    def _within(self, products: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Return the greatest product of members of each pair, `(n_block, n_groups)`."""
+        first = np.cumsum(self._lengths[groups]) - self._lengths[groups]
+        within = np.maximum.reduceat(products, self._starts[:-1], axis=1)
+        within = np.maximum.reduceat(within, first, axis=0)
+        within[np.arange(len(groups)), groups] = -np.inf
+        return within
+
+    def _exact_of_groups(
+        self, products: np.ndarray, within: np.ndarray, groups: np.ndarray, pairs: Pairs
+    ) -> np.ndarray:
+        """Return the similarities of pairs of groups, rounded, `(n_pairs,)`."""
+        bounds = np.append(0, np.cumsum(self._lengths[groups]))
         similarities = np.full(len(pairs.rows), -np.inf)
         for position, pair_slice in _by_row(pairs):
             others = pairs.columns[pair_slice]
@@ -178,7 +217,7 @@ class Comparison:
             rows = likely.rows + self._starts[groups[position]]
             exact = self.exact(Pairs(rows, columns[likely.columns]))
             np.maximum.at(similarities[pair_slice], owners[likely.columns], exact)
-        return best(pairs, similarities, len(groups), k, within.shape[1])
+        return similarities
 
     def _likely(self, similarities: np.ndarray, k: int) -> Pairs:
         """Return pairs of a row and a column that include the `k` greatest of each row.

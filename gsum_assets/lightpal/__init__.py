@@ -2,7 +2,8 @@
 
 Step by step, with the paper's section; `family.py` declares the steps:
 
-- `candidates.py`: the most similar passages of each passage (4.1, 5.1).
+- `candidates.py`: the most similar passages of each passage (4.1, 5.1); after a change,
+  `increment.py`.
 - `context_scores.py`: log probability of each candidate given the passage (4.1); the scorers are
   in `gsum_resources`.
 - `passage_edges.py`: edges to the best candidates, in three graphs (4.1; embeddings as ablation:

@@ -47,17 +47,30 @@ def candidate_rows(
     for level, ids, near in levels:
         passages = Numbered(ids)
         numbers = passages.numbers[near.indices]
-        lengths = np.full(len(ids), near.indices.shape[1])
-        columns = {
-            "level": repeated(level, len(ids)),
-            "passage_id": passages.ids,
-            "passage_number": passages.numbers,
-            "candidates": as_lists(pa.array(numbers.ravel()), lengths),
-            "candidates_hash": hashes_of(numbers),
-            "similarities": as_lists(pa.array(near.similarities.ravel()), lengths),
-        }
-        tables.append(pa.table(columns, schema=TABLES["lightpal.candidates"].schema))
+        tables.append(rows_of_level(level, passages, numbers, near.similarities))
     return pa.concat_tables(tables)
+
+
+def rows_of_level(
+    level: str, passages: "Numbered", numbers: np.ndarray, similarities: np.ndarray
+) -> pa.Table:
+    """Return the rows of one level.
+
+    Parameters
+    ----------
+    numbers, similarities : of the candidates of each passage, `(n, k)`.
+    """
+    n, k = numbers.shape
+    lengths = np.full(n, k)
+    columns = {
+        "level": repeated(level, n),
+        "passage_id": passages.ids,
+        "passage_number": passages.numbers,
+        "candidates": as_lists(pa.array(numbers.ravel()), lengths),
+        "candidates_hash": hashes_of(numbers),
+        "similarities": as_lists(pa.array(similarities.ravel()), lengths),
+    }
+    return pa.table(columns, schema=TABLES["lightpal.candidates"].schema)
 
 
 class Numbered:

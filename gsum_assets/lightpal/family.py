@@ -6,6 +6,7 @@ from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.lightpal.candidates import candidate_rows, lists_of, scores_of_lists
 from gsum_assets.lightpal.context_scores import ALL_SCORED, context_scores
+from gsum_assets.lightpal.increment import Basis, Updated, updated_candidates
 from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
@@ -52,31 +53,34 @@ def _candidates(inputs: Inputs) -> Result:
         return Result(TABLES["lightpal.candidates"].empty())
     assert collection.embeddings is not None
     among, progress = (collection.embeddings, collection.starts), inputs.progress("chunks compared")
-    shown: Shown = {"neighbours": "exact"}
-    if whole := approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log):
-        of_chunks, of_documents = whole(*among, n, progress)
-        share = round(recall(*among, of_chunks), 4)
-        shown = {"neighbours": "approximate", "recall": share}
+    whole = approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log)
+    basis = Basis.of(collection, is_exact=whole is None)
+    updated = updated_candidates(collection, n, basis, Basis.read(inputs))
+    if updated is None:
+        lists = whole(*among, n, progress) if whole else nearest(*among, n, progress, inputs.engine)
+        rows = candidate_rows(collection, *lists)
+        updated = Updated(rows, basis, lists[0], len(collection.chunk_ids))
+    updated.basis.write(inputs, updated.rows)
+    shown: Shown = {"neighbours": "exact", "chunks_compared": updated.n_compared}
+    if not updated.basis.is_exact:
+        share = round(recall(*among, updated.of_chunks), 4)
+        shown |= {"neighbours": "approximate", "recall": share}
         if share < _LEAST_RECALL:
             inputs.log(
                 f"lightpal: the recall of the approximate neighbours of '{inputs.corpus}' is "
                 f"{share}, less than {_LEAST_RECALL}; to compare all pairs set exact_up_to of "
                 "[lightpal.neighbours] in corpus.toml"
             )
-    else:
-        of_chunks, of_documents = nearest(*among, n, progress, inputs.engine)
-    rows = candidate_rows(collection, of_chunks, of_documents)
-    return Result(rows, shown=lambda: {"candidates": shown})
+    return Result(updated.rows, shown=lambda: {"candidates": shown})
 
 
 def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
     lists = lists_of(inputs.tables["candidates"].columns(_LISTS), collection)
-    earlier = inputs.earlier_rows(
-        "lightpal.context_scores", "passage_id", collection.chunk_ids, ["passage_scorer"]
-    )
-    rows = context_scores(lists, collection, scorer, earlier)
+    earlier = inputs.earlier_rows("lightpal.context_scores", ["passage_scorer"])
+    known = earlier.rows_with("passage_id", collection.chunk_ids)
+    rows = context_scores(lists, collection, scorer, known)
     n_pairs = sum(near.numbers.size for near in lists.values())
     counts = {"pairs_scored": scorer.n_scored, "pairs": n_pairs}
     return Result(rows, shown=lambda: {"context_scores": counts})
@@ -160,7 +164,10 @@ FAMILY = Family(
     index=(
         Step(
             _candidates,
-            {"candidates": "The nearest passages, by exact search up to a number of chunks."},
+            {
+                "candidates": "The nearest passages, by exact search up to a number of chunks; "
+                "only what a change affects is compared again."
+            },
             (*_PASSAGES, "corpus_settings"),
             code_version="3",
         ),

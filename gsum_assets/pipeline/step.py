@@ -127,22 +127,19 @@ class Inputs:
         """Return the results computed earlier by a model of this identity."""
         return Memo(self.warehouse, kind, identity)
 
-    def earlier_rows(
-        self, table: str, column: str, values: Sequence[str], models: Sequence[str]
-    ) -> pa.Table:
-        """Return rows of a table of the step that an earlier run of it wrote.
+    def earlier_rows(self, table: str, models: Sequence[str] = ()) -> Lazy:
+        """Return the rows of a table of the step that an earlier run of it wrote.
 
         They count if the same code and models wrote them. The key of a row says what else it was
         computed from: the id of a chunk, for example, is a hash of its text.
 
         Parameters
         ----------
-        column, values : the rows whose text in a column is one of `values`.
         models : the models on which every row depends.
         """
         written = TABLES[table]
         if self.store is None:
-            return written.empty()
+            return Lazy.of(written.empty())
         code_version = code_version_of(written, self.code_version)
         versions = {str(InputKey("model", name)): self.model(name).identity for name in models}
         files = [
@@ -155,8 +152,7 @@ class Inputs:
             for file, footer in self.store.footers(written, files).items()
             if footer.code_version == code_version and versions.items() <= footer.inputs.items()
         ]
-        rows = lazy_rows(self.store, written, valid).rows_with(column, values)
-        return rows.select(written.schema.names)
+        return lazy_rows(self.store, written, valid)
 
     def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[], Value]) -> Value:
         """Return what is computed from some tables of the corpus alone, such as an index.

@@ -208,5 +208,5 @@ def test_approximate_neighbours_are_shown_with_their_recall(monkeypatch):
     monkeypatch.setattr(family, "approximation", lambda *_: furthest)
     inputs = Inputs({SETTINGS: Sections()}, "tales", log=lines.append)
     shown = family.FAMILY.index[0].result(inputs).shown()["candidates"]
-    assert shown == {"neighbours": "approximate", "recall": 0.0}
+    assert shown == {"neighbours": "approximate", "recall": 0.0, "chunks_compared": 24}
     assert "exact_up_to" in lines[-1]

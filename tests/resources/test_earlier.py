@@ -43,6 +43,5 @@ def test_rows_by_key(store: ParquetStore, changed: dict, wanted: list, found: li
     how = {"corpus": "tales", "store": store, "code_version": "1", "model": "minilm"} | changed
     model = SimpleNamespace(identity=how.pop("model"))
     inputs = Inputs({"embedding_model": Lazy.of(model)}, method="", **how)
-    rows = inputs.earlier_rows("chunk_embeddings", "chunk_id", wanted, ["embedding_model"])
-    assert rows["chunk_id"].to_pylist() == found
-    assert rows.schema.names == TABLE.schema.names
+    earlier = inputs.earlier_rows("chunk_embeddings", ["embedding_model"])
+    assert earlier.rows_with("chunk_id", wanted)["chunk_id"].to_pylist() == found
