@@ -13,16 +13,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
-from dagster_webserver import app, cli
-from dagster_webserver.webserver import DagsterWebserver
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
 
-from gsum_resources.dagster_io.guard import RefuseForeignRequests, changes_something
 from gsum_resources.dagster_io.instance import LOCATION, open_instance, workspace_file
 from gsum_resources.settings.home import Home
 
@@ -47,7 +40,7 @@ def serve(arguments: Sequence[str]) -> str:
         shown = ["--workspace", str(workspace)]
         commands = {
             "code server": [*code, "--use-python-environment-entry-point"],
-            "webserver": ["gsum_resources.dagster_io.services", *arguments, *shown],
+            "webserver": ["gsum_resources.dagster_io.webserver", *arguments, *shown],
         }
         if "--read-only" not in arguments:
             commands["daemon"] = ["dagster._daemon", "run", *shown]
@@ -69,29 +62,3 @@ def serve(arguments: Sequence[str]) -> str:
 if __name__ == "__main__":
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"  # errors of the code location are logged once
     sys.exit(serve(sys.argv[1:]))
-
-
-NAMES = "GSUM_UI_NAMES"
-"""Variable with the host names by which browsers reach the UI, separated by commas."""
-
-
-class GuardedWebserver(DagsterWebserver):
-    """Dagster's webserver, which refuses what a page of another site could have sent."""
-
-    def build_middleware(self) -> list[Middleware]:
-        """Return Dagster's middleware behind the guard."""
-        names = [name for name in os.environ.get(NAMES, "").split(",") if name]
-        return [Middleware(RefuseForeignRequests, names=names), *super().build_middleware()]
-
-    async def graphql_http_endpoint(self, request: Request) -> Any:
-        """Answer a GraphQL request; one by GET may only read."""
-        if request.method == "GET" and changes_something(request.query_params.get("query", "")):
-            text = "A GET request may only read; send mutations by POST.\n"
-            return PlainTextResponse(text, status_code=405, headers={"Allow": "POST"})
-        return await super().graphql_http_endpoint(request)
-
-
-if __name__ == "__main__":
-    # `dagster-webserver` has no option for another class
-    app.DagsterWebserver = GuardedWebserver  # pyright: ignore[reportPrivateImportUsage]
-    cli.dagster_webserver(prog_name="gsum ui")
