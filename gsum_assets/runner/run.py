@@ -332,8 +332,9 @@ def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str
 
 def cancel_own_runs(instance: dg.DagsterInstance) -> None:
     """Mark the unfinished runs that this process executes as canceled."""
-    started = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
-    for run in instance.get_runs(dg.RunsFilter(statuses=started)):
+    status = dg.DagsterRunStatus
+    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED]
+    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
         if (command_of(run) or "").startswith(this_process()):
             instance.report_run_canceled(run, "`gsum run` was interrupted")
             if instance.event_log_storage.supports_global_concurrency_limits:
