@@ -19,7 +19,7 @@ test-slow: .venv/.dev  ## run the tests with real runs, daemons, servers, browse
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target slow-pipeline slow-rest slow-ui slow-methods
 
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
-FAST := tests/pipeline tests/gsum tests/checks tests/corpus tests/gor tests/gae tests/graphrag tests/hippo_rag tests/jerr tests/lightpal tests/linear_rag tests/multi_hop tests/raptor tests/report tests/forgetting
+FAST := tests/pipeline tests/resources tests/gsum tests/checks tests/corpus tests/gor tests/gae tests/graphrag tests/hippo_rag tests/jerr tests/lightpal tests/linear_rag tests/multi_hop tests/raptor tests/report tests/forgetting
 METHODS := tests/gae tests/gor tests/graphrag tests/hippo_rag tests/jerr tests/lightpal tests/linear_rag tests/raptor tests/evidence tests/families
 SLOW := tests/ui tests/llm tests/pipeline $(METHODS)
 STORES := $(addprefix tests/cluster/test_,equality.py forget.py object_store.py)
