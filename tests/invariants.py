@@ -738,13 +738,6 @@ class _Tables:
 CHECKED = tuple(dict.fromkeys([*(i.table for i in INVARIANTS), *BEYOND_SQL]))
 
 
-def problems_of(tables: Mapping[str, pa.Table], checked: Collection[str] = CHECKED) -> list[str]:
-    """Return the violations in tables of one corpus (and method), by name."""
-    known = _Tables(lambda name: tables[name] if name in tables else TABLES[name].empty())
-    with known.connection:
-        return [problem for name in checked if name in tables for problem in known.problems(name)]
-
-
 def assert_invariants(store: ParquetStore, corpora: Collection[str] | None = None) -> None:
     """Assert all invariants of the tables of a home that are up to date.
 

@@ -145,11 +145,6 @@ def stamp_of(folder: Path) -> Stamp:
     return Stamp(digest.hexdigest(), youngest)
 
 
-def is_being_written(folder: Path, now: float) -> bool:
-    """Return whether a file of a corpus folder was written recently; False without the folder."""
-    return folder.is_dir() and not stamp_of(folder).is_quiet(now)
-
-
 def is_own(file: str) -> bool:
     """Return whether a file, named relative to the corpus folder, is no document but gsum's."""
     return file in _OWN_FILES or file.startswith(f"{PROMPTS_FOLDER}/")

@@ -126,22 +126,6 @@ def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def legend_beside(axes: Axes, title: str) -> None:
-    """Add a legend to the right of the axes, whose names are never parsed as formulas."""
-    legend = axes.legend(
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        title=title,
-        fontsize=9,
-        frameon=False,
-        labelcolor=INK,
-        title_fontsize=9,
-    )
-    legend.get_title().set_color(FAINT)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
 def legend_at(figure: Figure, colours: Mapping[str, str], top: float) -> None:
     """Write what colours mean on a line, `top` inches from the figure's upper edge.
 

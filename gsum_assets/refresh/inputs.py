@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
@@ -21,7 +19,6 @@ from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lazy import Lazy, lazy_rows
 from gsum_resources.store.lineage import Reads
 from gsum_resources.store.parquet_store import Partition
-from gsum_resources.store.partition import DIMENSIONS
 
 
 @dataclass(frozen=True)
@@ -161,8 +158,3 @@ class StepReader:
             reads.filtered.append,
             self.run.retry_failures,
         )
-
-
-def without_dimensions(rows: pa.Table) -> pa.Table:
-    """Return rows without the columns that the path of a file gives."""
-    return rows.drop_columns([name for name in DIMENSIONS if name in rows.column_names])

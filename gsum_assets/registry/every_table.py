@@ -1,4 +1,4 @@
-"""Checks of every table."""
+"""Checks of every table, and all checks of an asset: these and those that its step declares."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 
 from gsum_assets.pipeline.check_inputs import Subject
 from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
-from gsum_assets.registry import every_table
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.failures import latest_failures
 from gsum_resources.store.arrow import pc
@@ -162,21 +161,17 @@ CHECKS: Mapping[str, Sequence[Check]] = {
 _SCHEMA = Check(
     "schema",
     "Columns, types and nullability are those declared, and each file has its provenance.",
-    lambda inputs: every_table.schema(inputs.subject.table, inputs.footers),
+    lambda inputs: schema(inputs.subject.table, inputs.footers),
 )
 _IDS_UNIQUE = Check(
     "ids_unique",
     "No two rows of a corpus (and method) have the same key.",
-    lambda inputs: every_table.ids_unique(
-        inputs.keys(), inputs.subject.table.key, len(inputs.files)
-    ),
+    lambda inputs: ids_unique(inputs.keys(), inputs.subject.table.key, len(inputs.files)),
 )
 _REQUESTS_ANSWERED = Check(
     "requests_answered",
     "Every request to the language model got a valid reply.",
-    lambda inputs: every_table.requests_answered(
-        inputs.provenances(), latest_failures(inputs), inputs.corpus
-    ),
+    lambda inputs: requests_answered(inputs.provenances(), latest_failures(inputs), inputs.corpus),
     warns=True,
 )
 

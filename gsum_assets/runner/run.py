@@ -23,8 +23,8 @@ from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.missing import look_for_missing, missing_since, note_missing
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.refresh.changes import move_requests, with_methods
 from gsum_assets.refresh.forget import forget_corpus
+from gsum_assets.refresh.methods import move_requests, with_methods
 from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS, Declared

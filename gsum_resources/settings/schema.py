@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 from zoneinfo import available_timezones
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -186,11 +186,6 @@ class WorkSettings(SettingsTable):
     reports: ReportSettings | None = None
     simulation: SimulationSettings | None = None
     answers: AnswerSettings | None = None
-
-    @classmethod
-    def schema_of(cls, work: str) -> type[LlmSettings]:
-        """Return the schema of the table of a kind of work."""
-        return get_args(cls.model_fields[work].annotation)[0]
 
 
 class EmbeddingSettings(EndpointSettings):

@@ -23,7 +23,7 @@ from gsum_assets.dagster_assets.record import (
     take_over,
 )
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.refresh.changes import move_requests
+from gsum_assets.refresh.methods import move_requests
 from gsum_assets.refresh.step import data_version
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.families import METHODS

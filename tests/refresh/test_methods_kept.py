@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.refresh.changes import move_requests
+from gsum_assets.refresh.methods import move_requests
 from gsum_assets.registry.families import METHODS
 from gsum_resources.state.database import REQUESTS, state_of
 from tests.conftest import CORPUS, House
