@@ -32,7 +32,7 @@ from gsum_assets.refresh.usage import Usage
 from gsum_assets.registry.declared import CORPUS_STEPS, INDEX, Declared, with_indexes_read
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
-from gsum_resources.state.database import BucketCounts
+from gsum_resources.state.bucket_counts import BucketCounts
 from gsum_resources.state.memory_store import MemoryStore
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import Partition, Provenance

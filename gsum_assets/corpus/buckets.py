@@ -12,7 +12,7 @@ from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
 from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.state.database import BucketCounts
+from gsum_resources.state.bucket_counts import BucketCounts
 from gsum_resources.store.parquet_store import ParquetStore
 
 # A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.

@@ -38,6 +38,11 @@ Ask = Callable[[], tuple[Answer, list[dict[str, Any]]]]
 """Returns an answer and its sources."""
 _SOURCES = "\n\nSources:\n"
 _NUMBERS = re.compile(r" ?\[\d+\??\]| ?\[\?\]")
+_TASK = re.compile(r"\s*### Task:\s")
+_FORMAT = re.compile(r'\{\s*"(?P<key>\w+)":\s*(?P<begins>[\["])')
+_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
+_FIRST = re.compile(r"^\s*USER: (.*?)(?=^\s*ASSISTANT: |\Z)", re.DOTALL | re.MULTILINE)
+_LONGEST = 60  # characters of a title
 
 
 class Message(BaseModel):
@@ -229,20 +234,6 @@ def _usage(answer: Answer) -> dict[str, int]:
     }
 
 
-ROUTES = [
-    Route("/v1/models", _models),
-    Route("/v1/models/{name:path}", _model),
-    Route("/v1/chat/completions", with_body(ChatBody, _complete), methods=["POST"]),
-]
-
-
-_TASK = re.compile(r"\s*### Task:\s")
-_FORMAT = re.compile(r'\{\s*"(?P<key>\w+)":\s*(?P<begins>[\["])')
-_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
-_FIRST = re.compile(r"^\s*USER: (.*?)(?=^\s*ASSISTANT: |\Z)", re.DOTALL | re.MULTILINE)
-_LONGEST = 60  # characters of a title
-
-
 def task_reply(text: str, corpus: str) -> str | None:
     """Return the JSON that a front end requests about a conversation; None: it is a question.
 
@@ -264,3 +255,10 @@ def _title(history: str) -> str:
     if len(question) <= _LONGEST:
         return question
     return question[:_LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
+
+
+ROUTES = [
+    Route("/v1/models", _models),
+    Route("/v1/models/{name:path}", _model),
+    Route("/v1/chat/completions", with_body(ChatBody, _complete), methods=["POST"]),
+]

@@ -19,14 +19,8 @@ import sqlalchemy as sa
 
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import BudgetSettings, Settings
-from gsum_resources.state.database import (
-    OVER_BUDGET,
-    POSTPONED,
-    SPENDING,
-    Holder,
-    State,
-    insert_new,
-)
+from gsum_resources.state.database import OVER_BUDGET, POSTPONED, SPENDING, State, insert_new
+from gsum_resources.state.holder import Holder
 from gsum_resources.store.content_hash import hash_texts
 
 _WRITE_EVERY_S = 1.0

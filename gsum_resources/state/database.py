@@ -6,19 +6,16 @@ processes may read and write.
 """
 
 import os
-import socket
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-import psutil
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.dialects import postgresql, sqlite
@@ -508,66 +505,3 @@ def _reason(error: DBAPIError) -> str:
 def _named(url: sa.URL) -> str:
     """Return a description of a database for messages, without its password."""
     return f"[state] url of gsum.toml, {url.render_as_string(hide_password=True)}"
-
-
-_BOOT, _PIDS = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A process that holds a lease, or waits for its turn.
-
-    Attributes
-    ----------
-    machine : boot and process namespace; processes see each other's numbers if it is the same.
-    born : when the process began, since numbers are used again.
-    """
-
-    host: str
-    machine: str
-    pid: int
-    born: float
-
-    @classmethod
-    def this_process(cls) -> "Holder":
-        """Return the description of this process."""
-        boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
-        processes = _PIDS.readlink() if _PIDS.is_symlink() else ""
-        born = psutil.Process().create_time()
-        return cls(socket.gethostname(), f"{boot} {processes}", os.getpid(), born)
-
-    def is_beside(self, other: "Holder") -> bool:
-        """Return whether both are on one host, so that its process table decides."""
-        return (self.host, self.machine) == (other.host, other.machine)
-
-    def runs_here(self) -> bool:
-        """Return whether the process table has this process."""
-        try:
-            return psutil.Process(self.pid).create_time() == self.born
-        except psutil.Error:
-            return False
-
-
-class BucketCounts:
-    """The table `BUCKETS` of a store's state database."""
-
-    def __init__(self, store: ParquetStore) -> None:
-        self._store = store
-
-    def get(self, corpus: str) -> int | None:
-        """Return the number of buckets of a corpus, or None if it is not fixed."""
-        query = sa.select(BUCKETS.c.n).where(BUCKETS.c.corpus == corpus)
-        with state_of(self._store).reading() as connection:
-            return connection.execute(query).scalar()
-
-    def add(self, corpus: str, n: int) -> int:
-        """Fix the number of buckets of a corpus; return it, or the one that was fixed before."""
-        with state_of(self._store).writing() as connection:
-            insert_new(connection, BUCKETS, [{"corpus": corpus, "n": n}])
-            query = sa.select(BUCKETS.c.n).where(BUCKETS.c.corpus == corpus)
-            return connection.execute(query).scalar_one()
-
-    def remove(self, corpus: str) -> None:
-        """Remove a deleted corpus."""
-        with state_of(self._store).writing() as connection:
-            connection.execute(sa.delete(BUCKETS).where(BUCKETS.c.corpus == corpus))

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.serve.graph_index import entity_graph, jerr_graph, passage_graph, record_graph
+from gsum_assets.serve.graph_kinds import entity_graph, jerr_graph, passage_graph, record_graph
 from gsum_assets.serve.graphs import Graph, drawn, holding, named_in, neighbours, search, way
 from gsum_resources.store.content_hash import numbers_of
 
