@@ -20,6 +20,7 @@ from gsum_assets.registry.families import METHODS
 from gsum_resources.store.content_hash import numbers_of
 from gsum_resources.store.lineage import Lineage, feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 Read = Callable[[str], pa.Table]
 SHOWN = 3  # wrong rows that a message names
@@ -750,7 +751,20 @@ def assert_invariants(store: ParquetStore, corpora: Collection[str] | None = Non
         for corpus, method, files in _files(store, corpora)
         for problem in _stored(store, files, Partition(corpus, method=method))
     ]
+    problems += [
+        f"{corpus}: rows of {table.name} share a key ({', '.join(table.key)})"
+        for table in TABLES.values()
+        if table.key
+        for corpus in {file.corpus for file in store.partitions(table)}
+        if (corpora is None or corpus in corpora) and not _keys_are_unique(store, table, corpus)
+    ]
     assert not problems, "\n".join(problems)
+
+
+def _keys_are_unique(store: ParquetStore, table: Table, corpus: str) -> bool:
+    names = [*table.key, *(name for name in table.dimensions if name == "method")]
+    rows = store.read(table, store.partitions(table, corpus), table.key)[0]
+    return rows.group_by(names).aggregate([]).num_rows == rows.num_rows
 
 
 def _files(

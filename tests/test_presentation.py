@@ -8,12 +8,10 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
-import pyarrow as pa
 import pytest
 from PIL import Image
 
 from gsum_assets.dagster_assets.jobs import SOURCES
-from gsum_assets.dagster_assets.metadata import _preview as markdown_of
 from gsum_assets.dagster_assets.metadata import of_asset
 from gsum_assets.definitions import defs
 from gsum_assets.pipeline.columns import TEXT, TEXTS
@@ -112,7 +110,6 @@ def test_materialization_states_location_and_contents(
                 assert metadata["dagster/size_bytes"] == sum(f.stat().st_size for f in files)
                 rows = connection.sql(query_in(metadata["sql"])).fetchall()
                 assert len(rows) == min(5, n_rows)
-                assert ("preview" in metadata) == (n_rows > 0)
 
 
 def test_materialization_has_plots_and_calls_of_models(
@@ -155,24 +152,6 @@ def version_of(instance: dg.DagsterInstance, key: dg.AssetKey) -> str:
     (record,) = instance.fetch_materializations(key, limit=1).records
     assert record.asset_materialization
     return (record.asset_materialization.tags or {})["dagster/data_version"]
-
-
-def test_preview_shows_labels_and_lengths_of_texts() -> None:
-    kind = "![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100
-    row = {field.name: None for field in TABLES["queries"].schema} | {
-        **{"query_id": "q", "text": "Who met the lamp?", "retrieval_text": "x", "kind": kind},
-        **{"references": ["It met the boat.", "Nobody."], "relevant_document_ids": ["tale"]},
-        **{"relevant_chunk_ids": [], "form": "short", "options": [], "split": "test"},
-    }
-    table = TABLES["queries"]
-    preview = markdown_of(table, pa.Table.from_pylist([row], table.schema))
-    assert preview.count("\n") == 2  # header, rule, one row
-    assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
-    cells = preview.splitlines()[2].split(" | ")
-    assert cells[:3] == ["| q", "17 characters", "1 character"]
-    assert cells[3].endswith("…")
-    values = ["2 values", "1 value", "0 values", "short", "0 values", "test"]
-    assert cells[4:] == ["None", *values, "None |"]
 
 
 def test_no_column_that_documents_or_replies_fill_is_a_label() -> None:

@@ -467,7 +467,7 @@ def ui(
     """
     from gsum_assets.cli.ui import UiLog, address_of, answers, choose_port, require_protection
     from gsum_assets.cli.ui import serve as run_ui
-    from gsum_assets.dagster_assets.record import fail_dead_runs, report_warehouse, take_over
+    from gsum_assets.dagster_assets.record import fail_dead_runs, report_warehouse
     from gsum_resources.dagster_io.instance import open_instance
 
     require_protection(host, read_only or login_is_before_it)
@@ -479,9 +479,8 @@ def ui(
         store = home.open_store()
         with open_instance(home) as instance:  # dead runs would fill the queue of the daemon
             fail_dead_runs(instance, store)
-            for line in (take_over(instance, store), report_warehouse(instance, store)):
-                if line:
-                    click.echo(line)
+            if line := report_warehouse(instance, store):
+                click.echo(line)
     address = address_of(host, port)
     log = UiLog(home.dagster / "ui.log")
     command = [sys.executable, "-m", "gsum_resources.dagster_io.services"]

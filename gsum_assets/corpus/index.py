@@ -75,7 +75,7 @@ def _file_dates(listed: pa.Table, read: Loaded) -> dict[str, datetime | None]:
 
 
 def _chunks(inputs: Inputs) -> Result:
-    settings = ChunkingSettings.from_dump(inputs.settings("chunking"))
+    settings = ChunkingSettings.model_validate(inputs.settings("chunking"))
     rows = inputs.table("documents")
     texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
     chunks = rows_of(TABLES["chunks"], chunk_documents(texts, settings))

@@ -102,7 +102,7 @@ def _finding(check: Check, inputs: CheckInputs) -> Finding:
 def _markdown(rows: Sequence[Mapping[str, object]], table: Table) -> str:
     """Return rows, which may differ in their columns, as a Markdown table.
 
-    Of a text only the length is shown, as in previews. Rows are named by ids, also of documents.
+    Of a text only the length is shown. Rows are named by ids, also of documents.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]

@@ -6,14 +6,12 @@ question or reply is shown, only its length, and no name of an entity.
 
 import base64
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.result import Markdown, Picture
@@ -23,7 +21,7 @@ from gsum_assets.registry.declared import Declared
 from gsum_resources.settings.schema import DagsterSettings
 from gsum_resources.store.catalogue import duckdb_type
 from gsum_resources.store.parquet_store import FILE_NAME, Partition, Provenance
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Table
 
 _DIMENSIONS = {
     "corpus": "the corpus, a folder under `corpora`",
@@ -37,9 +35,7 @@ _VIEWS = {
     "jerr": "graphs?graph=jerr",
 }
 """Views of the page of `gsum serve` by group of assets; of others, the state of the corpora."""
-_PREVIEW_ROWS = 5
-_PREVIEW_CHARACTERS = 240  # per cell; the UI shows tables of long texts in a separate window
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$>])")
+_ROWS = 5  # of the shown query
 
 
 def of_asset(declared: Declared, table: Table, settings: DagsterSettings) -> dict[str, Any]:
@@ -183,7 +179,7 @@ def _before(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, An
 def _of_files(
     workspace: Workspace, table: Table, corpus: str, footers: Mapping[Partition, Provenance]
 ) -> dict[str, Any]:
-    """Return a query, the folder and a preview of the files of a corpus, and what they lack."""
+    """Return a query and the folder of the files of a corpus, and what they lack."""
     store = workspace.store
     folder = f"{store.root}/{table.name}/corpus={corpus}"
     shown: dict[str, Any] = {
@@ -192,8 +188,6 @@ def _of_files(
             folder if store.is_local else store.fs.unstrip_protocol(folder)
         ),
     }
-    if filled := [file for file, footer in footers.items() if footer.rows]:
-        shown["preview"] = dg.MetadataValue.md(_preview(table, store.head(table, filled[0])))
     failed = sum(footer.failed for footer in footers.values())
     filtered = sum(footer.filtered for footer in footers.values())
     missing = {"failed_requests": failed, "filtered_requests": filtered}
@@ -213,44 +207,11 @@ def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
 
 def _command(table: Table, corpus: str) -> str:
     """Return a shell command, as Markdown, that shows the first rows of a corpus."""
-    query = f"select * from {table.name}\n where corpus = '{corpus}'\n limit {_PREVIEW_ROWS}"
+    query = f"select * from {table.name}\n where corpus = '{corpus}'\n limit {_ROWS}"
     return f'```shell\ngsum sql "{query}"\n```'
-
-
-def _preview(table: Table, rows: pa.Table) -> str:
-    """Return the first rows as a Markdown table, with the lengths of texts in place of texts."""
-    columns = [
-        column
-        for column in table.columns
-        if column.name in rows.column_names and not _is_unreadable(rows[column.name].type)
-    ]
-    names = [column.name for column in columns]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
-        cells = (_shown(column, row[column.name]) for column in columns)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _shown(column: Column, value: Any) -> str:
-    """Return a value as Markdown; of a text its length only."""
-    return length_of(value) if column.is_text and value is not None else _cell(value)
 
 
 def length_of(value: str | Sequence[str]) -> str:
     """Return `1,204 characters` for a text, `3 values` for a list."""
     unit = "character" if isinstance(value, str) else "value"
     return f"{len(value):,} {unit}{'' if len(value) == 1 else 's'}"
-
-
-def _cell(value: object) -> str:
-    """Return a value as escaped Markdown: a label of a corpus may contain links and images."""
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = " ".join(text[: 4 * _PREVIEW_CHARACTERS].split())  # not all of a long document
-    cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
-    return _MARKUP.sub(r"\\\1", cut).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _is_unreadable(kind: pa.DataType) -> bool:
-    """Return whether a type, such as a vector, is unreadable in a preview."""
-    return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import psutil
 from gsum_assets.dagster_assets.partitions import CORPORA, PARTITION, command_of
 from gsum_assets.pipeline.result import count
 from gsum_assets.refresh.step import data_version
-from gsum_assets.registry.declared import STEPS, Declared
+from gsum_assets.registry.declared import STEPS
 from gsum_resources.state.locks import locked_by
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
@@ -148,25 +148,3 @@ def _event(
         },
         tags={VERSION: data_version(footers)},
     )
-
-
-def take_over(instance: dg.DagsterInstance, store: ParquetStore) -> str:
-    """Clean Dagster's record of a home that an earlier version of gsum wrote, once.
-
-    Its assets had partitions by corpus and bucket, and by corpus and method. Their events go, and
-    the tables of the warehouse are reported anew.
-    """
-    if not instance.get_dynamic_partitions("buckets"):
-        return ""
-    instance.wipe_assets([*_recorded(instance, STEPS)])
-    for bucket in instance.get_dynamic_partitions("buckets"):
-        instance.delete_dynamic_partition("buckets", bucket)
-    report_warehouse(instance, store)
-    return "Dagster's record was moved to one partition a corpus, once; no table was computed again"
-
-
-def _recorded(instance: dg.DagsterInstance, steps: Iterable[Declared]) -> list[dg.AssetKey]:
-    """Return the assets of steps, and the sources, of which Dagster has an event."""
-    names = {asset for declared in steps for asset in declared.assets}
-    names |= {"source_documents", "source_queries", "source_graph", "corpus_settings"}
-    return [key for key in instance.get_asset_keys() if key.to_user_string() in names]

@@ -43,7 +43,7 @@ class HomeOfRun:
     Attributes
     ----------
     force, retry_failures, retrain : see `refresh.inputs.Run`.
-    is_presented : whether runs add what no table shows: plots, previews, the catalogue.
+    is_presented : whether runs add what no table shows: plots, the catalogue.
     """
 
     workspace: Workspace

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import dagster as dg
 
@@ -46,12 +45,8 @@ class Seen:
 
     @classmethod
     def of_cursor(cls, cursor: str | None) -> "Seen":
-        """Return what a cursor says; one of an earlier version says nothing."""
-        values: Any = json.loads(cursor or "{}")
-        if not isinstance(values, dict) or values.keys() - {"digests", "missing"}:
-            return cls()
-        digests = {name: (digest, n) for name, (digest, n) in values.get("digests", {}).items()}
-        return cls(digests, values.get("missing", {}))
+        """Return what a cursor says."""
+        return cls(**json.loads(cursor or "{}"))
 
 
 def watch_corpora(

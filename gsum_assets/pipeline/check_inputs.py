@@ -1,11 +1,9 @@
 """Inputs of a check: partitions of one corpus, or of one method of a corpus."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.lineage import feeds
@@ -64,17 +62,6 @@ class CheckInputs:
             ]
             self._read[key] = self.store.read(table, wanted, columns)[0]
         return self._read[key]
-
-    def keys(self) -> pa.Table:
-        """Return the key columns of all files."""
-        table = self.subject.table
-        texts = [c.name for c in table.columns if c.name in table.key and c.type == pa.string()]
-        return self.store.read(table, self.files, table.key, texts)[0]
-
-    @cached_property
-    def footers(self) -> Mapping[Partition, pq.FileMetaData]:
-        """The Parquet metadata of all files."""
-        return {p: self.store.metadata(self.subject.table, p) for p in self.files}
 
     def provenances(self) -> dict[Partition, Provenance]:
         """Return the provenance of each file."""

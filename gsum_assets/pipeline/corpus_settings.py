@@ -12,9 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import (
     BaseModel,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
     model_validator,
 )
 
@@ -73,19 +71,6 @@ class ChunkingSettings(SettingsTable):
         description="'content': chunks end at sentences or lines selected by their text, so that "
         "an edit changes the chunks near it only; 'length': they are as full as can be",
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before_borders(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave "length" out: chunks cut by length before the key existed remain current."""
-        values = dump(self)
-        if self.borders == "length":
-            values.pop("borders", None)
-        return values
-
-    @classmethod
-    def from_dump(cls, values: Mapping[str, Any]) -> "ChunkingSettings":
-        """Return the settings that were dumped as `values`: borders left out are by length."""
-        return cls.model_validate({"borders": "length", **values})
 
     @model_validator(mode="after")
     def _window_advances(self) -> "ChunkingSettings":

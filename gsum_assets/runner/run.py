@@ -16,7 +16,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.dagster_assets.jobs import SOURCES, keys_of
 from gsum_assets.dagster_assets.partitions import COMMAND, CORPORA, GSUM, command_of
-from gsum_assets.dagster_assets.record import fail_dead_runs, take_over, this_process
+from gsum_assets.dagster_assets.record import fail_dead_runs, this_process
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.definitions import definitions_of
 from gsum_assets.forgetting.deletions import Deletions
@@ -24,7 +24,7 @@ from gsum_assets.forgetting.missing import look_for_missing, missing_since, note
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
-from gsum_assets.refresh.methods import move_requests, with_methods
+from gsum_assets.refresh.methods import with_methods
 from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS, Declared
@@ -82,7 +82,7 @@ def pipeline_for(
 
     Parameters
     ----------
-    presented : whether runs add what no table shows: plots, previews, the catalogue.
+    presented : whether runs add what no table shows: plots, the catalogue.
     """
     return Pipeline(open_workspace(home, models, store=store), presented)
 
@@ -119,12 +119,7 @@ def refresh(
     """
     METHODS.wanted(pipeline.home.corpora, corpus)  # raises before anything is written
     events = events or NoEvents()
-    lines = [
-        move_requests(pipeline.workspace, corpus),
-        take_over(instance, pipeline.store),
-        kept_methods(pipeline.workspace, corpus, methods) if methods else "",
-    ]
-    for line in filter(None, lines):
+    if methods and (line := kept_methods(pipeline.workspace, corpus, methods)):
         events.says(f"{corpus}: {line}")
     work = _Refresh(pipeline, instance, corpus, events, tuple(retrain), check_models)
     with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():

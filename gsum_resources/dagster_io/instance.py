@@ -3,7 +3,6 @@
 import fcntl
 import logging
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -33,8 +32,7 @@ def prepare(home: Home) -> Path:
     Sets `DAGSTER_HOME` and returns Dagster's home folder.
     """
     folder = home.dagster
-    if not _ship(CONFIG_FILE, folder):
-        _renew(folder / CONFIG_FILE)
+    _ship(CONFIG_FILE, folder)
     write_settings(home)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
@@ -131,29 +129,6 @@ def _ship(name: str, folder: Path) -> bool:
     if is_new:
         _replace(target, files("gsum_resources").joinpath(name).read_text())
     return is_new
-
-
-_EARLIER = (  # sections of an earlier `dagster.yaml`, and what stands for them now
-    (
-        r"storage:\n  custom:\n    module: gsum_resources[.\w]*event_log\n.*?(?=^\S|\Z)",
-        "storage:\n  sqlite:\n    base_dir:\n      env: DAGSTER_HOME\n\n",
-    ),
-    (r"run_launcher:\n(?:  #[^\n]*\n)?  module: gsum_resources[^\n]*\n  class:[^\n]*\n\n?", ""),
-    (
-        r"- key: gsum/work\n        value: make\n        limit: \d+",
-        "- key: dagster/partition\n        value:\n          applyLimitPerUniqueValue: true\n"
-        "        limit: 1",
-    ),
-)
-
-
-def _renew(config: Path) -> None:
-    """Correct what an earlier version of gsum wrote into a file; the operator's changes stay."""
-    before = after = config.read_text()
-    for earlier, now in _EARLIER:
-        after = re.sub(earlier, now, after, flags=re.MULTILINE | re.DOTALL)
-    if after != before:
-        _replace(config, after)
 
 
 def _replace(path: Path, content: str) -> None:

@@ -279,13 +279,6 @@ class AutomationSettings(SettingsTable):
         "loads the models once",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_removed_keys(cls, values: Any) -> Any:
-        """Ignore keys of earlier versions: the daily budget answers the fear that they did."""
-        removed = ("after_model_change", "ask_above_calls")
-        return {key: v for key, v in values.items() if key not in removed}
-
     @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:

@@ -85,12 +85,6 @@ EXPORTS = sa.Table(
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("last_id", _NUMBER, nullable=False),
 )
-REQUESTS = sa.Table(  # method "" if only tables of the corpus itself were requested
-    "requests",
-    _TABLES,
-    sa.Column("corpus", sa.Text, primary_key=True),
-    sa.Column("variant", sa.Text, key="method", primary_key=True),
-)
 SEEN = sa.Table(  # version of `documents` that `seen_documents` was last compared with
     "seen_versions",
     _TABLES,

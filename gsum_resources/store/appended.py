@@ -66,9 +66,7 @@ def _files(
         replaced: set[str] = set()
         paths = _paths(store, table, corpus)
         try:
-            for path in sorted(paths, key=lambda path: not _name_of(path).startswith(_UNITED)):
-                if _name_of(path) in replaced:
-                    continue
+            for path in paths:
                 with store.open_file(path) as source:
                     if _name_of(path).startswith(_UNITED):
                         metadata = pq.read_metadata(source).metadata or {}

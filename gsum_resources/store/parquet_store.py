@@ -238,12 +238,6 @@ class ParquetStore:
             with self.fs.open(path, "rb") as file:
                 yield file
 
-    def head(self, table: Table, partition: Partition, n: int = 5) -> pa.Table:
-        """Return the first rows of a partition, without reading the others."""
-        with self.open_file(self.path(table, partition)) as source:
-            batches = pq.ParquetFile(source).iter_batches(batch_size=n)
-            return pa.Table.from_batches([next(batches)])
-
     def list_files(self, folder: str = "") -> Listing:
         """Return all files of the store, or below one of its folders."""
         path = f"{self.root}/{folder}".rstrip("/")

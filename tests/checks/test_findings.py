@@ -1,13 +1,8 @@
 """Each check alone, on tables small enough to know the answer."""
 
-from collections import Counter
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gsum_assets.corpus.intake import none_rejected
 from gsum_assets.evaluation.checks import (
@@ -28,49 +23,7 @@ from gsum_assets.jerr.extract import every_chunk_has_one, every_synopsis_has_som
 from gsum_assets.lightpal.context_scores import all_scored
 from gsum_assets.pipeline.result import SHOWN
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.every_table import ids_unique, schema
-from gsum_resources.store.parquet_store import FOOTER_KEY, Partition
 from tests.lightpal.toys import candidate_table
-
-# Every table.
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), max_size=12))
-def test_keys_are_counted(keys: list[tuple[str, int]]) -> None:
-    rows = pa.table(
-        {
-            "query_id": pa.array([query for query, _ in keys], pa.string()),
-            "rank": pa.array([rank for _, rank in keys], pa.int32()),
-        }
-    )
-    repeated = {key: n for key, n in Counter(keys).items() if n > 1}
-    finding = ids_unique(rows, ("query_id", "rank"), 1)
-    assert finding.n_wrong == sum(repeated.values())
-    assert {(o["query_id"], o["rank"]): o["rows"] for o in finding.offenders} == repeated
-
-
-@pytest.mark.parametrize(
-    ("change", "difference"),
-    [
-        (lambda fields: fields, ""),
-        (lambda fields: fields[1:], "column 'method' is missing"),
-        (lambda fields: [*fields, pa.field("x", pa.string())], "column 'x' is not declared"),
-        (
-            lambda fields: [fields[0].with_type(pa.int32()), *fields[1:]],
-            "column 'method' has type int32, declared string",
-        ),
-        (lambda fields: [fields[0].with_nullable(True), *fields[1:]], "'method' may be null"),
-    ],
-)
-def test_schema_is_that_of_the_declaration(tmp_path, change, difference) -> None:
-    table, file = TABLES["leaderboard"], tmp_path / "a.parquet"
-    pq.write_table(pa.schema(change(list(table.schema)), {FOOTER_KEY: b"{}"}).empty_table(), file)
-    finding = schema(table, {Partition("tales"): pq.read_metadata(file)})
-    assert difference in finding.problem
-    assert bool(finding.problem) is bool(difference)
-    pq.write_table(table.empty(), file)
-    finding = schema(table, {Partition("tales"): pq.read_metadata(file)})
-    assert "the footer has no provenance" in finding.problem
 
 
 def test_only_first_offenders_are_named() -> None:

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from gsum_assets.corpus.chunk import (
     n_word_pieces,
 )
 from gsum_assets.corpus.word_pieces import word_pieces
-from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.speech import label_spans
 from tests.smollm import smollm_tokenizer
@@ -421,19 +420,3 @@ def test_borders_by_content_hold_on_any_text(
     )
     _check(text, chunks)
     assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
-
-
-def test_borders_by_length_are_not_part_of_the_settings_version() -> None:
-    """Chunks of a corpus from before the key must remain current with `borders = "length"`."""
-    by_length = CorpusSettings(chunking=ChunkingSettings(borders="length"))
-    assert "borders" not in by_length.chunking.model_dump(mode="json")
-    assert "borders" not in by_length.model_dump()["chunking"]
-    assert CorpusSettings().model_dump()["chunking"]["borders"] == "content"
-
-
-@given(st.sampled_from(["length", "content"]), st.integers(33, 300))
-def test_chunking_comes_back_from_its_dump(
-    borders: Literal["length", "content"], max_tokens: int
-) -> None:
-    settings = ChunkingSettings(max_tokens=max_tokens, borders=borders)
-    assert ChunkingSettings.from_dump(settings.model_dump(mode="json")) == settings

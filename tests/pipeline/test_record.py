@@ -1,4 +1,4 @@
-"""Dagster's record where it differs from what is there: dead and old runs, tables, an old home."""
+"""Dagster's record where it differs from what is there: dead and old runs, and tables."""
 
 import os
 import subprocess
@@ -9,10 +9,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-import sqlalchemy as sa
 from dagster._core.events import EngineEventData
 
-from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.dagster_assets import record
 from gsum_assets.dagster_assets.partitions import COMMAND, PARTITION
 from gsum_assets.dagster_assets.record import (
@@ -20,23 +18,15 @@ from gsum_assets.dagster_assets.record import (
     drop_old_runs,
     fail_dead_runs,
     report_warehouse,
-    take_over,
 )
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.refresh.methods import move_requests
 from gsum_assets.refresh.step import data_version
-from gsum_assets.registry.declared import STEPS
-from gsum_assets.registry.families import METHODS
-from gsum_resources.dagster_io.instance import CONFIG_FILE
-from gsum_resources.state.database import REQUESTS, state_of
 from gsum_resources.state.locks import locked
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.conftest import CORPUS, House
-from tests.pipeline.homes import contents
 
 STARTED = dg.DagsterRunStatus.STARTED
 DOCUMENTS = dg.AssetKey("documents")
-EARLIER = Path(__file__).with_name("earlier_dagster.yaml")
 POOL = "llm"
 
 
@@ -151,54 +141,3 @@ def version_of(instance: dg.DagsterInstance) -> str:
     assert event
     assert event.asset_materialization
     return (event.asset_materialization.tags or {})[record.VERSION]
-
-
-@pytest.fixture
-def earlier(changeable: House) -> House:
-    """A home as an earlier version left it: its methods, partitions, events and configuration."""
-    folder = changeable.folder
-    keep_methods(folder, METHODS.default)
-    settings = (folder / "corpus.toml").read_text().splitlines(keepends=True)
-    (folder / "corpus.toml").write_text("".join(x for x in settings if "methods" not in x))
-    with state_of(changeable.store).writing() as connection:
-        row = {"corpus": CORPUS, "method": "bm25"}
-        connection.execute(sa.insert(REQUESTS), [row, row | {"method": ""}])
-    with changeable.instance() as instance:
-        instance.wipe_assets(list(instance.get_asset_keys()))
-        buckets = [f"{n:02d}" for n in range(8)]
-        instance.add_dynamic_partitions("buckets", buckets)
-        instance.add_dynamic_partitions("corpora", [CORPUS])
-        for declared in STEPS:
-            for name in declared.assets[:1]:
-                key, first = dg.AssetKey(name.split("/")), declared.level[1:]
-                parts = {"bucket": buckets, "method": ["bm25"]}.get(*first, [""]) if first else [""]
-                for part in parts:
-                    partition = "|".join(filter(None, sorted([part, CORPUS])))
-                    instance.report_runless_asset_event(
-                        dg.AssetMaterialization(key, partition=partition)
-                    )
-    (changeable.home.dagster / CONFIG_FILE).write_text(EARLIER.read_text())
-    return changeable
-
-
-@pytest.mark.slow
-def test_home_of_an_earlier_version_is_taken_over_without_computing_anything(
-    earlier: House,
-) -> None:
-    before, n_requests = contents(earlier), earlier.model.n_requests
-    with earlier.instance() as instance:
-        assert f"00|{CORPUS}" in instance.get_materialized_partitions(DOCUMENTS)
-        assert move_requests(earlier.workspace, CORPUS).startswith('methods = ["bm25"] in ')
-        assert "no table was computed again" in take_over(instance, earlier.store)
-        assert move_requests(earlier.workspace, CORPUS) == ""
-        assert take_over(instance, earlier.store) == ""
-        assert instance.get_dynamic_partitions("buckets") == []
-        assert instance.get_materialized_partitions(DOCUMENTS) == {CORPUS}
-        scores = instance.get_materialized_partitions(dg.AssetKey(["retrieval", "scores"]))
-        assert scores == {CORPUS}
-    assert earlier.run().steps == []
-    assert contents(earlier) == before
-    assert earlier.model.n_requests == n_requests
-    shipped = (earlier.home.dagster / CONFIG_FILE).read_text()
-    assert "gsum_resources" not in shipped
-    assert "key: dagster/partition" in shipped

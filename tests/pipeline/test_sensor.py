@@ -198,11 +198,6 @@ def dead_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
 STARTED = dg.DagsterRunStatus.STARTED
 
 
-def test_cursor_of_an_earlier_version_is_no_error(house: House, watched: Watched) -> None:
-    watched.daemon.cursor = '{"tales": "0123"}'
-    assert watched.requested() == INDEXED
-
-
 # Looking, as the UI's previews do, changes nothing.
 
 

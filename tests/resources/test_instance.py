@@ -47,40 +47,6 @@ def test_file_of_the_operator_is_kept(house: House) -> None:
         assert not instance.run_retries_enabled
 
 
-EARLIER = """\
-storage:
-  custom:
-    module: gsum_resources.event_log
-    class: InstanceStorage
-    config:
-      base_dir:
-        env: DAGSTER_HOME
-
-run_launcher:
-  module: gsum_resources.dagster_io.launcher
-  class: RunLauncher
-
-concurrency:
-  runs:
-    max_concurrent_runs: 7
-    tag_concurrency_limits:
-      - key: gsum/work
-        value: make
-        limit: 2
-"""
-
-
-def test_sections_of_an_earlier_version_are_renewed_and_the_operators_stay(house: House) -> None:
-    config = prepare(house.home) / CONFIG_FILE
-    config.write_text(EARLIER)
-    with open_instance(house.home) as instance:
-        queue = instance.get_concurrency_config().run_queue_config
-        assert queue
-        assert queue.max_concurrent_runs == 7
-        assert [limit["key"] for limit in queue.tag_concurrency_limits] == ["dagster/partition"]
-    assert "gsum_resources" not in config.read_text()
-
-
 def test_home_without_configuration_is_warned_of(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
