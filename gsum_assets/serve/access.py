@@ -13,8 +13,10 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,7 +24,7 @@ from gsum_assets.serve.http import error_response
 
 VARIABLE = "GSUM_SERVE_TOKEN"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-ALL = "*"
+_ALL = "*"
 _LEAST = 16  # characters of a token
 _GUARDED = ("/api/", "/v1/", "/mcp")
 _CORPORA = "gsum.corpora"  # key of the corpora of a request in its scope
@@ -36,31 +38,32 @@ class AccessError(ValueError):
 
 @dataclass(frozen=True)
 class Token:
-    """A token, known by its digest alone.
-
-    Attributes
-    ----------
-    corpora : names of the corpora that it may ask; None: all.
-    """
+    """A token, known by its digest alone, and the corpora that it may ask; None: all."""
 
     digest: bytes = field(repr=False)
     corpora: frozenset[str] | None = None
 
     @classmethod
     def of(cls, text: str, corpora: Collection[str] | None = None) -> "Token":
-        """Return a token from its text.
-
-        Raises
-        ------
-        AccessError
-            If it is too short.
-        """
+        """Return a token from its text; raise `AccessError` if it is too short."""
         if len(text) < _LEAST:
             raise AccessError(
                 f"a token has {len(text)} characters; it needs at least {_LEAST}, such as those of "
                 "`openssl rand -hex 32`"
             )
         return cls(_digest(text), None if corpora is None else frozenset(corpora))
+
+
+class _TokenTable(BaseModel):
+    token: str = Field(min_length=_LEAST)
+    corpora: Annotated[
+        list[str] | Literal["*"],
+        BeforeValidator(lambda corpora: _ALL if corpora == [_ALL] else corpora),
+    ]
+
+
+class _TokensFile(BaseModel):
+    tokens: list[_TokenTable] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -139,26 +142,20 @@ def read_tokens(file: Path) -> list[Token]:
         If the file cannot be read, or a table is wrong; the message never has a token.
     """
     try:
-        tables = tomllib.loads(file.read_text()).get("tokens", [])
+        tables = _TokensFile.model_validate(tomllib.loads(file.read_text())).tokens
+        return [
+            Token.of(table.token, None if table.corpora == _ALL else table.corpora)
+            for table in tables
+        ]
+    except ValidationError as error:
+        first = error.errors()[0]
+        key, reason = ".".join(map(str, first["loc"])), first["msg"]
     except (OSError, ValueError) as error:
-        raise AccessError(f"{file}: {type(error).__name__}; write [[tokens]] tables") from error
-    if not isinstance(tables, list) or not tables:
-        raise AccessError(f"{file}: it has no [[tokens]]; write at least one")
-    tokens = []
-    for number, table in enumerate(tables, 1):
-        fields = table if isinstance(table, dict) else {}
-        text, corpora = fields.get("token"), fields.get("corpora")
-        of_all = corpora in (ALL, [ALL])
-        if not isinstance(text, str) or not (of_all or isinstance(corpora, list)):
-            raise AccessError(
-                f"{file}: table {number} of [[tokens]] needs `token`, a text, and `corpora`, a "
-                f'list of names or "{ALL}"'
-            )
-        try:
-            tokens.append(Token.of(text, None if of_all else [*map(str, corpora)]))
-        except AccessError as error:
-            raise AccessError(f"{file}: table {number} of [[tokens]]: {error}") from error
-    return tokens
+        key, reason = "it cannot be read", type(error).__name__
+    raise AccessError(
+        f"{file}: {key}: {reason}; write [[tokens]] tables with `token`, a text, and `corpora`, a "
+        f'list of names or "{_ALL}"'
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -188,21 +185,22 @@ class Guard:
             await self._app(scope, receive, send)
 
     def _refused(self, scope: Scope) -> ASGIApp | None:
-        headers = HTTPConnection(scope).headers
+        received = HTTPConnection(scope).headers
         scope[_CORPORA] = None
         if self._access.tokens:
             if not f"{scope['path']}/".startswith(_GUARDED):
                 return None  # files of the page, which hold nothing of the corpora
-            token = self._access.token_of(headers.get("authorization", ""))
+            token = self._access.token_of(received.get("authorization", ""))
             if token is None:
                 message = (
                     "this service needs a token that it knows; send `Authorization: Bearer TOKEN`"
                 )
-                return error_response(401, "invalid_token", message)
+                headers = {"WWW-Authenticate": "Bearer"}
+                return error_response(401, "invalid_token", message, headers)
             scope[_CORPORA], scope[CLIENT] = token.corpora, token.digest
             return None
         for name in ("host", "origin"):
-            value = headers.get(name, "" if name == "host" else None)
+            value = received.get(name, "" if name == "host" else None)
             if value is not None and not self._access.knows(value):
                 message = (
                     f"{name.title()} '{value:.80}' is no name of this service; reach it as "

@@ -1,12 +1,13 @@
 """The application: routes over one service, and the files of the page."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup, TaskStatus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -18,14 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, openapi
 from gsum_assets.serve.access import Access, Guard
-from gsum_assets.serve.http import RequestError, on_error
+from gsum_assets.serve.http import Endpoint, Nothing, RequestError, in_thread, on_error
 from gsum_assets.serve.limits import Limited, Limits
 from gsum_assets.serve.service import Service
 from gsum_resources.protocols.models import ModelUnavailableError
-
-if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 _PAGE = Path(__file__).parent / "page"
 _ERRORS = RequestError, ValueError, ModelUnavailableError, HTTPException, Exception
@@ -54,49 +51,51 @@ class _Protected:
         await self._app(scope, receive, sent)
 
 
-def _health(_: Request) -> JSONResponse:
-    return JSONResponse({"status": "ok"})
+async def _health(_: Request, __: Nothing) -> dict[str, str]:
+    """Whether the service runs."""
+    return {"status": "ok"}
 
 
 class McpEndpoint:
-    """The MCP server over HTTP, started by its first request.
+    """The MCP server over HTTP, loaded at its first request, since its package takes long to load.
 
     Each request stands for itself: there are no sessions, and the server sends nothing of its own.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._requested, self._ready = asyncio.Event(), asyncio.Event()
         self._manager: Any = None
-        self._tasks: TaskGroup | None = None
-        self._lock = anyio.Lock()
 
-    @asynccontextmanager
-    async def lifespan(self) -> AsyncIterator[None]:
-        """Let requests be answered while the context lasts."""
-        async with anyio.create_task_group() as self._tasks:
-            yield
-            self._tasks.cancel_scope.cancel()
+    async def run(self) -> None:
+        """Answer requests until this is cancelled."""
+        await self._requested.wait()
+        server = await in_thread(self._new_server)
+        server.streamable_http_app(stateless_http=True, json_response=True, host="")
+        self._manager = server.session_manager
+        async with self._manager.run():
+            self._ready.set()
+            await asyncio.Event().wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        async with self._lock:
-            if self._manager is None:
-                assert self._tasks, "the application's lifespan has not begun"
-                self._manager = await self._tasks.start(self._run)
-            manager = self._manager
-        await manager.handle_request(scope, receive, send)
+        self._requested.set()
+        await self._ready.wait()
+        await self._manager.handle_request(scope, receive, send)
 
-    async def _run(self, task_status: "TaskStatus[StreamableHTTPSessionManager]") -> None:
-        server = await anyio.to_thread.run_sync(self._new_server)
-        server.streamable_http_app(stateless_http=True, json_response=True, host="")
-        async with server.session_manager.run():
-            task_status.started(server.session_manager)
-            await anyio.sleep_forever()
-
-    def _new_server(self) -> "MCPServer":
+    def _new_server(self) -> Any:
         from gsum_assets.serve.mcp_server import mcp_server
 
         return mcp_server(self._service)
+
+
+ENDPOINTS = [
+    Endpoint("/health", _health),
+    *ask_api.ENDPOINTS,
+    *documents_api.ENDPOINTS,
+    *graphs_api.ENDPOINTS,
+    *openai_api.ENDPOINTS,
+]
 
 
 def new_app(
@@ -111,13 +110,11 @@ def new_app(
     access, limits = access or Access(), limits or Limits()
     mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [
-        Route("/health", _health),
-        *ask_api.ROUTES,
-        *documents_api.ROUTES,
-        *graphs_api.ROUTES,
-        Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
+        *ENDPOINTS,
         *openai_api.ROUTES,
-        *openapi.ROUTES,
+        Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
+        Route("/api/openapi.json", lambda _: JSONResponse(openapi.description(ENDPOINTS))),
+        Route("/api/docs", lambda _: openapi.page(ENDPOINTS)),
         Mount("/", StaticFiles(directory=_PAGE, html=True)),
     ]
 
@@ -127,8 +124,10 @@ def new_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = n_threads
         service.start()
         try:
-            async with mcp.lifespan():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(mcp.run)
                 yield
+                tasks.cancel_scope.cancel()
         finally:
             await anyio.to_thread.run_sync(service.stop)
 

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import find, inputs_of, require_question
@@ -17,14 +15,14 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
 from gsum_assets.serve.http import (
-    EVENT_STREAM,
-    HEADERS,
+    CorpusQuery,
+    Endpoint,
     Words,
     arriving,
     error_of,
     event,
+    event_stream,
     in_thread,
-    with_body,
 )
 from gsum_assets.serve.service import Service, service_of
 
@@ -59,12 +57,11 @@ class AskBody(BaseModel):
         return [self.corpus] if isinstance(self.corpus, str) else self.corpus
 
 
-class SearchBody(BaseModel):
+class SearchBody(CorpusQuery):
     """Body of `/api/search`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    corpus: str
     query: str = Field(max_length=20_000)
     method: str | None = None
     k: int = Field(default=20, ge=1, le=_MOST_PASSAGES)
@@ -72,18 +69,12 @@ class SearchBody(BaseModel):
     where: str = Field(default="", max_length=10_000)
 
 
-async def _ask(request: Request, body: AskBody) -> Response:
+async def _ask(request: Request, body: AskBody) -> Any:
+    """An answer with its sources; with `stream`, events `words`, `restart`, `answer`, `error`."""
     service = service_of(request)
-    await in_thread(_require, service, request, body)
     if body.stream:
-        events = _streamed(service, body)
-        return StreamingResponse(events, media_type=EVENT_STREAM, headers=HEADERS)
-    return JSONResponse(await in_thread(_answer, service, body))
-
-
-def _require(service: Service, request: Request, body: AskBody) -> None:
-    for corpus in body.corpora:
-        service.require(request, corpus)
+        return event_stream(_streamed(service, body))
+    return await in_thread(_answer, service, body)
 
 
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
@@ -148,31 +139,29 @@ def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
         for each in (sources[-1], *sources[-1]["origins"]):
             each["corpus"] = corpus
             with_origins.append(each)
-    spans = _spans(workspace, with_origins)
-    for each in with_origins:
-        each["start"], each["end"] = spans.get((each["corpus"], each["node_id"]), (None, None))
+    _add_spans(workspace, with_origins)
     return sources
 
 
-def _spans(
-    workspace: Workspace, sources: Sequence[dict[str, Any]]
-) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the first character and one past the last of sources that are chunks."""
-    spans = {}
+def _add_spans(workspace: Workspace, sources: Sequence[dict[str, Any]]) -> None:
+    """Add `start` and `end` to sources: characters in the document; None: it is no chunk."""
+    for source in sources:
+        source |= {"start": None, "end": None}
     for corpus in {source["corpus"] for source in sources if source["corpus"]}:
-        ids = [source["node_id"] for source in sources if source["corpus"] == corpus]
+        of_corpus = [source for source in sources if source["corpus"] == corpus]
+        ids = [source["node_id"] for source in of_corpus]
         rows = workspace.rows("chunks", corpus).rows_with("chunk_id", ids)
-        for row in rows.select(["chunk_id", "start", "end"]).to_pylist():
-            spans[corpus, row["chunk_id"]] = row["start"], row["end"]
-    return spans
+        spans = {row["chunk_id"]: row for row in rows.to_pylist()}
+        for source in of_corpus:
+            if row := spans.get(source["node_id"]):
+                source |= {"start": row["start"], "end": row["end"]}
 
 
-def _search(request: Request, body: SearchBody) -> JSONResponse:
+def _search(request: Request, body: SearchBody) -> dict[str, Any]:
+    """The passages of a question, best first."""
     service = service_of(request)
-    service.require(request, body.corpus)
-    method = service.method_of([body.corpus], body.method, body.document)
-    workspace = service.snapshot(body.corpus, method)
-    return JSONResponse({"passages": found_passages(workspace, body, method)})
+    method = service.method_of(body.corpora, body.method, body.document)
+    return {"passages": found_passages(service.snapshot(body.corpus, method), body, method)}
 
 
 def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[dict[str, Any]]:
@@ -180,20 +169,17 @@ def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[
     require_question(body.query)
     inputs, _ = inputs_of(workspace, body.corpus, method)
     found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
-    rows = found.passages[: body.k]
-    sources = [{"corpus": body.corpus, "node_id": row["node_id"]} for row in rows]
-    spans = _spans(workspace, sources)
+    names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
     passages = []
-    for row in rows:
-        start, end = spans.get((body.corpus, row["node_id"]), (None, None))
+    for row in found.passages[: body.k]:
         title = found.titles.get(row["document_id"] or "")
-        names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
-        shown = {name: row[name] for name in names}
-        passages.append({**shown, "title": title, "start": start, "end": end})
+        passage = {**{name: row[name] for name in names}, "title": title}
+        passages.append({**passage, "corpus": body.corpus})
+    _add_spans(workspace, passages)
     return passages
 
 
-ROUTES = [
-    Route("/api/ask", with_body(AskBody, _ask), methods=["POST"]),
-    Route("/api/search", with_body(SearchBody, _search), methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("/api/ask", _ask, AskBody, "POST"),
+    Endpoint("/api/search", _search, SearchBody, "POST"),
 ]

@@ -4,86 +4,94 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
-from gsum_assets.serve.http import RequestError, number_of, text_of
-from gsum_assets.serve.service import Service, corpus_of, service_of
+from gsum_assets.serve.http import CorpusQuery, Endpoint, Nothing, RequestError
+from gsum_assets.serve.service import Service, service_of
 from gsum_resources.llm.ledger import spent
 from gsum_resources.state.locks import locked_by
 from gsum_resources.store.arrow import pc
 
-_MOST_LISTED = 1_000
-_MOST_AROUND = 20
+_MOST_FAILED = 20  # files and replies of a corpus that are shown
 _OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end")
 
 
-def _documents(request: Request) -> JSONResponse:
-    corpus, query = corpus_of(request), text_of(request, "q", "").casefold().split()
-    offset = number_of(request, "offset", 0, 10**9)
-    limit = number_of(request, "limit", 100, _MOST_LISTED)
-    workspace = service_of(request).snapshot(corpus)
-    rows = workspace.rows("documents", corpus).columns(["document_id", "title", "n_words"])
-    for word in query:
+class DocumentsQuery(CorpusQuery):
+    """Query string of `/api/documents`."""
+
+    q: str = Field("", description="words of the title or id")
+    offset: int = Field(0, ge=0, le=10**9, description="first one")
+    limit: int = Field(100, ge=0, le=1_000, description="how many")
+
+
+class DocumentQuery(CorpusQuery):
+    """Query string of `/api/document`."""
+
+    id: str = Field(description="id of the document")
+
+
+class PassageQuery(CorpusQuery):
+    """Query string of `/api/passage`."""
+
+    id: str = Field(description="id of the passage")
+    around: int = Field(1, ge=0, le=20, description="passages before and after it")
+
+
+def _documents(request: Request, query: DocumentsQuery) -> dict[str, Any]:
+    """Documents of a corpus by title."""
+    workspace = service_of(request).snapshot(query.corpus)
+    rows = workspace.rows("documents", query.corpus).columns(["document_id", "title", "n_words"])
+    for word in query.q.casefold().split():
         is_match = pc.or_(
             pc.match_substring(rows["title"], word, ignore_case=True),
             pc.match_substring(rows["document_id"], word, ignore_case=True),
         )
         rows = rows.filter(is_match)
     rows = rows.sort_by([("title", "ascending"), ("document_id", "ascending")])
-    shown = rows.slice(offset, limit).to_pylist()
-    return JSONResponse({"documents": shown, "total": rows.num_rows})
+    shown = rows.slice(query.offset, query.limit).to_pylist()
+    return {"documents": shown, "total": rows.num_rows}
 
 
-def _document(request: Request) -> JSONResponse:
-    corpus, document_id = corpus_of(request), text_of(request, "id")
+def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
+    """A document with its text, sections and passages."""
+    corpus, document_id = query.corpus, query.id
     workspace = service_of(request).snapshot(corpus)
     document = document_in(workspace, corpus, document_id)
     sections = _of_document(workspace, "document_sections", corpus, document_id)
     chunks = _of_document(workspace, "chunks", corpus, document_id, _OF_CHUNK)
     names = ("chunk_id", "position", "start", "end")
-    return JSONResponse(
-        {
-            **{name: document[name] for name in ("document_id", "title", "text", "n_words")},
-            "metadata": document.get("metadata"),
-            "sections": sections.drop_columns(["document_id"]).sort_by("start").to_pylist(),
-            "chunks": chunks.select(names).sort_by("position").to_pylist(),
-        }
-    )
+    return {
+        **{name: document[name] for name in ("document_id", "title", "text", "n_words")},
+        "metadata": document.get("metadata"),
+        "sections": sections.drop_columns(["document_id"]).sort_by("start").to_pylist(),
+        "chunks": chunks.select(names).sort_by("position").to_pylist(),
+    }
 
 
-def _passage(request: Request) -> JSONResponse:
-    corpus, chunk_id = corpus_of(request), text_of(request, "id")
-    around = number_of(request, "around", 1, _MOST_AROUND)
-    workspace = service_of(request).snapshot(corpus)
-    return JSONResponse(passage_in(workspace, corpus, chunk_id, around))
+def _passage(request: Request, query: PassageQuery) -> dict[str, Any]:
+    """A passage with those around it."""
+    workspace = service_of(request).snapshot(query.corpus)
+    return passage_in(workspace, query.corpus, query.id, query.around)
 
 
 def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) -> dict[str, Any]:
-    """Return a passage with the passages before and after it.
+    """Return a passage with at most `around` passages before and after it.
 
-    Parameters
-    ----------
-    around : how many passages before and after it, at most.
-
-    Raises
-    ------
-    RequestError
-        If there is no such passage, with status 404.
+    Without such a passage, `RequestError` with status 404 is raised.
     """
     ids = workspace.rows("chunks", corpus).columns(_OF_CHUNK)
-    found = ids.filter(pc.equal(ids["chunk_id"], chunk_id)).to_pylist()
-    if not found:
+    matches = ids.filter(pc.equal(ids["chunk_id"], chunk_id)).to_pylist()
+    if not matches:
         raise RequestError(
             404, "unknown_passage", f"corpus '{corpus}' has no passage '{chunk_id:.80}'"
         )
-    chunk = found[0]
+    chunk = matches[0]
     document_id = chunk["document_id"]
     document = document_in(workspace, corpus, document_id)
     near = ids.filter(pc.equal(ids["document_id"], document_id)).sort_by("position").to_pylist()
@@ -107,13 +115,7 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
 
 
 def document_in(workspace: Workspace, corpus: str, document_id: str) -> dict[str, Any]:
-    """Return a row of `documents`.
-
-    Raises
-    ------
-    RequestError
-        If there is no such document, with status 404.
-    """
+    """Return a row of `documents`; raise `RequestError` with status 404 if there is none."""
     rows = _of_document(workspace, "documents", corpus, document_id)
     if not rows.num_rows:
         raise RequestError(
@@ -129,18 +131,16 @@ def _of_document(
     document_id: str,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    kept = workspace.rows(table, corpus)
-    rows = kept.get() if columns is None else kept.columns(columns)
+    table_rows = workspace.rows(table, corpus)
+    rows = table_rows.get() if columns is None else table_rows.columns(columns)
     return rows.filter(pc.equal(rows["document_id"], document_id))
 
 
-_MOST_FAILED = 20
-
-
-def _corpora(request: Request) -> JSONResponse:
+def _corpora(request: Request, _: Nothing) -> dict[str, Any]:
+    """The corpora, their methods, and how they are."""
     service = service_of(request)
     states = [corpus_state(service, corpus) for corpus in service.corpora(request)]
-    return JSONResponse({"corpora": states, "ui_url": service.home.settings().dagster.ui_url})
+    return {"corpora": states, "ui_url": service.home.settings().dagster.ui_url}
 
 
 def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
@@ -187,9 +187,9 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
     }
 
 
-ROUTES = [
-    Route("/api/corpora", _corpora),
-    Route("/api/documents", _documents),
-    Route("/api/document", _document),
-    Route("/api/passage", _passage),
+ENDPOINTS = [
+    Endpoint("/api/corpora", _corpora),
+    Endpoint("/api/documents", _documents, DocumentsQuery),
+    Endpoint("/api/document", _document, DocumentQuery),
+    Endpoint("/api/passage", _passage, PassageQuery),
 ]

@@ -1,9 +1,8 @@
 """Which graphs a corpus has, and how they and their rows are read from its tables."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from threading import Lock
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from gsum_assets.serve.http import RequestError
 from gsum_resources.store.arrow import pc
 
 _MOST_PASSAGES = 200_000  # whose graph is made as a whole
-_MOST_KEPT = 8  # graphs that stay in memory, with their positions
 
 
 class Kind(NamedTuple):
@@ -47,6 +45,8 @@ KINDS: Mapping[str, Kind] = {
     "jerr": Kind("Concepts", "jerr.nodes", "node_id", "jerr.edges", ["jerr"]),
 }
 _BY_DOCUMENT = ("records", "passages")
+_OF_CHUNK = ["chunk_id", "document_id", "position", "text"]
+_OF_RECORD = ["node_id", "document_id", "kind", "position", "degree", "text"]
 
 
 def stored_graphs(workspace: Workspace, corpus: str) -> list[dict[str, Any]]:
@@ -84,47 +84,6 @@ def method_of(name: str) -> str:
     return next(method for f in FAMILIES if f.name == family for method in f.methods)
 
 
-class Graphs:
-    """Graphs that were asked for last; a graph is made again when its tables have changed."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, ...], Graph] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, workspace: Workspace, corpus: str, name: str, document: str = "") -> Graph:
-        """Return a graph of a corpus.
-
-        Parameters
-        ----------
-        document : id of the document to which it is restricted; "": all of them.
-
-        Raises
-        ------
-        RequestError
-            If the corpus has no such graph, or it is too large to be made as a whole.
-        """
-        kind = kind_of(name)
-        if document and name not in _BY_DOCUMENT:
-            raise RequestError(
-                400, "no_documents", f"graph '{name}' is of a whole corpus; leave 'document' out"
-            )
-        tables = (kind.nodes, kind.edges, "documents", "graphrag.communities")
-        versions = [workspace.rows(table, corpus).version() or "" for table in tables]
-        key = (str(workspace.home.root), corpus, name, document, *versions)
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = _read(workspace, corpus, name, document)
-                self._kept[key].positions  # noqa: B018 - once, not by two requests at a time
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[key]
-
-
-GRAPHS = Graphs()
-"""Those of this process, for the page and for MCP clients."""
-
-
 def kind_of(name: str) -> Kind:
     """Return a kind of graph by its name; raise `RequestError` if there is none."""
     if name not in KINDS:
@@ -134,72 +93,86 @@ def kind_of(name: str) -> Kind:
     return KINDS[name]
 
 
-def _read(workspace: Workspace, corpus: str, name: str, document: str) -> Graph:
+def read_graph(workspace: Workspace, corpus: str, name: str, document: str = "") -> Graph:
+    """Return a graph of a corpus; one of the whole corpus stays in memory.
+
+    Parameters
+    ----------
+    document : id of the document to which it is restricted; "": all of them.
+
+    Raises
+    ------
+    RequestError
+        If the corpus has no such graph, or it is too large to be made as a whole.
+    """
+    kind = kind_of(name)
+    if document:
+        if name not in _BY_DOCUMENT:
+            raise RequestError(
+                400, "no_documents", f"graph '{name}' is of a whole corpus; leave 'document' out"
+            )
+        return _read(workspace, corpus, name, document)
+    tables = (kind.nodes, kind.edges, "documents", "graphrag.communities")
+    versions = tuple(workspace.rows(table, corpus).version() for table in tables)
+    read = partial(_read, workspace, corpus, name)
+    return workspace.kept.get(("graph", corpus, name), versions, read)
+
+
+def _read(workspace: Workspace, corpus: str, name: str, document: str = "") -> Graph:
     kind = KINDS[name]
 
     def rows(table: str, columns: Sequence[str]) -> pa.Table:
-        return workspace.rows(table, corpus).columns(columns)
+        read = workspace.rows(table, corpus).columns(columns)
+        return read.filter(pc.equal(read["document_id"], document)) if document else read
 
-    titles = titles_in(workspace.rows("documents", corpus))
-    edges = workspace.rows(kind.edges, corpus)
-    if not edges.columns(["source_id"]).num_rows:
+    n_edges = workspace.rows(kind.edges, corpus).columns(["source_id"]).num_rows
+    if not n_edges:
         raise RequestError(
             404,
             "no_graph",
             f"corpus '{corpus}' has no graph '{name}' yet; run `gsum run {corpus} --methods "
             f"{kind.families[0]}` first",
         )
-    if name == "records":
-        columns = ["node_id", "document_id", "kind", "position", "degree", "text"]
-        nodes = _of(rows(kind.nodes, columns), document)
-        return record_graph(nodes, _of(edges.get(), document))
     if name == "passages":
-        return _passages(workspace, corpus, document, titles)
+        return _passages(workspace, corpus, rows("chunks", _OF_CHUNK), bool(document))
+    edges = workspace.rows(kind.edges, corpus).get()
+    if name == "records":
+        return record_graph(rows(kind.nodes, _OF_RECORD), edges)
+    nodes = workspace.rows(kind.nodes, corpus).get()
     if name == "entities":
         communities = rows("graphrag.communities", ["level", "title", "entity_ids"])
-        return entity_graph(workspace.rows(kind.nodes, corpus).get(), edges.get(), communities)
+        return entity_graph(nodes, edges, communities)
     size = workspace.section(corpus, "jerr.chunking")["max_tokens"]
-    nodes = workspace.rows(kind.nodes, corpus).get()
-    return jerr_graph(
-        nodes.filter(pc.equal(nodes["max_tokens"], size)),
-        edges.get().filter(pc.equal(edges.get()["max_tokens"], size)),
-        titles,
-    )
+    nodes, edges = (of.filter(pc.equal(of["max_tokens"], size)) for of in (nodes, edges))
+    return jerr_graph(nodes, edges, titles_in(workspace.rows("documents", corpus)))
 
 
-def _passages(workspace: Workspace, corpus: str, document: str, titles: Mapping[str, str]) -> Graph:
+def _passages(workspace: Workspace, corpus: str, chunks: pa.Table, in_document: bool) -> Graph:
     """Return the graph that `passage_walk` walks, or that within a document."""
-    n_chunks = workspace.rows("chunks", corpus).columns(["document_id"]).num_rows
-    if n_chunks > _MOST_PASSAGES and not document:
+    if chunks.num_rows > _MOST_PASSAGES:
         raise RequestError(
             400,
             "too_large",
-            f"corpus '{corpus}' has {n_chunks:,} passages, and their graph is drawn up to "
+            f"corpus '{corpus}' has {chunks.num_rows:,} passages, and their graph is drawn up to "
             f"{_MOST_PASSAGES:,}; choose a document",
         )
-    columns = ["chunk_id", "document_id", "position", "text"]
-    chunks = _of(workspace.rows("chunks", corpus).columns(columns), document)
     edges = workspace.rows("lightpal.passage_edges", corpus).get()
-    wanted = {"graph": "walk", "level": "node", "scope": "document" if document else "corpus"}
+    wanted = {"graph": "walk", "level": "node", "scope": "document" if in_document else "corpus"}
     for column, value in wanted.items():
         edges = edges.filter(pc.equal(edges[column], value))
     chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    return passage_graph(chunks, edges, titles)
+    return passage_graph(chunks, edges, titles_in(workspace.rows("documents", corpus)))
 
 
 def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[str, Any]:
-    """Return the row of a node in its table without vectors, and its place in a document.
+    """Return the row of a node of a graph without vectors, and its place in a document.
 
     A passage has `start` and `end`; an entity its communities with the summaries of their reports.
-
-    Parameters
-    ----------
-    node_id : a node of the graph.
     """
     kind = kind_of(name)
     rows = workspace.rows(kind.nodes, corpus).rows_with(kind.node_id, [node_id])
     row = {k: v for k, v in rows.to_pylist()[0].items() if k not in ("embedding", "corpus")}
-    (row,) = json.loads(json.dumps([row], default=str))
+    row = json.loads(json.dumps(row, default=str))
     if row.get("kind", "chunk") == "chunk" and name in _BY_DOCUMENT:
         chunk = workspace.rows("chunks", corpus).rows_with("chunk_id", [node_id]).to_pylist()
         row |= {"start": chunk[0]["start"], "end": chunk[0]["end"]} if chunk else {}
@@ -235,7 +208,3 @@ def _communities(workspace: Workspace, corpus: str, entity_id: str) -> list[dict
         report = by_id.get(row["community_id"], {})
         row |= {"report": report.get("title"), "summary": report.get("summary")}
     return mine
-
-
-def _of(rows: pa.Table, document: str) -> pa.Table:
-    return rows.filter(pc.equal(rows["document_id"], document)) if document else rows

@@ -2,16 +2,15 @@
 
 from typing import Any, NamedTuple
 
+from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.serve.graph_index import (
-    GRAPHS,
     KINDS,
     graph_of_method,
     method_of,
+    read_graph,
     row_of,
     stored_graphs,
     written_from,
@@ -25,11 +24,40 @@ from gsum_assets.serve.graphs import (
     search,
     way,
 )
-from gsum_assets.serve.http import RequestError, number_of, text_of
-from gsum_assets.serve.service import corpus_of, service_of
+from gsum_assets.serve.http import CorpusQuery, Endpoint, RequestError
+from gsum_assets.serve.service import service_of
 
-_MOST_NODES, _MOST_NEAR, _MOST_FOUND = 20_000, 400, 50
+_MOST_NODES = 20_000
 _MOST_SOURCES = 20  # of one way
+
+
+class _GraphQuery(CorpusQuery):
+    graph: str = Field("", description="a graph of /api/graph")
+    method: str = Field("", description="method whose graph it is; without graph")
+    document: str = Field("", description="id of the only document")
+
+
+class _NodesQuery(_GraphQuery):
+    limit: int = Field(_MOST_NODES, ge=0, le=_MOST_NODES, description="how many")
+
+
+class _NodeQuery(_GraphQuery):
+    id: str = Field(description="id of the node")
+
+
+class _NeighboursQuery(_NodeQuery):
+    depth: int = Field(1, ge=0, le=5, description="edges from the node")
+    limit: int = Field(100, ge=0, le=400, description="how many")
+
+
+class _SearchQuery(_GraphQuery):
+    q: str = Field(description="words of the label")
+    limit: int = Field(20, ge=0, le=50, description="how many")
+
+
+class _WhyQuery(_GraphQuery):
+    to: str = Field(description="id of a passage or node")
+    question: str = ""
 
 
 class _Asked(NamedTuple):
@@ -37,6 +65,13 @@ class _Asked(NamedTuple):
     corpus: str
     name: str
     graph: Graph
+
+    def node_index(self, node_id: str) -> int:
+        """Return the index of a node; raise `RequestError` with status 404 if there is none."""
+        if node_id not in self.graph.index:
+            message = f"graph '{self.name}' has no node '{node_id:.80}'"
+            raise RequestError(404, "unknown_node", message)
+        return self.graph.index[node_id]
 
     def node(self, i: int) -> dict[str, Any]:
         """Return a node as plain values."""
@@ -50,59 +85,56 @@ class _Asked(NamedTuple):
         }
 
 
-def _asked(request: Request) -> _Asked:
-    """Return the graph `graph` of a request, or that of its `method`."""
-    corpus = corpus_of(request)
-    name = text_of(request, "graph", "")
-    method = method_of(name) if name else text_of(request, "method")
-    workspace = service_of(request).snapshot(corpus, method)
-    name = name or graph_of_method(workspace, corpus, method)
-    graph = GRAPHS.get(workspace, corpus, name, text_of(request, "document", ""))
-    return _Asked(workspace, corpus, name, graph)
+def _asked(request: Request, query: _GraphQuery) -> _Asked:
+    """Return the graph of a request."""
+    if not (query.graph or query.method):
+        raise RequestError(400, "invalid_request", "name a graph or a method")
+    method = method_of(query.graph) if query.graph else query.method
+    workspace = service_of(request).snapshot(query.corpus, method)
+    name = query.graph or graph_of_method(workspace, query.corpus, method)
+    graph = read_graph(workspace, query.corpus, name, query.document)
+    return _Asked(workspace, query.corpus, name, graph)
 
 
-def _listed(request: Request) -> JSONResponse:
-    corpus = corpus_of(request)
-    workspace = service_of(request).snapshot(corpus)
-    return JSONResponse({"graphs": stored_graphs(workspace, corpus)})
+def _listed(request: Request, query: CorpusQuery) -> dict[str, Any]:
+    """The graphs of a corpus."""
+    workspace = service_of(request).snapshot(query.corpus)
+    return {"graphs": stored_graphs(workspace, query.corpus)}
 
 
-def _nodes(request: Request) -> JSONResponse:
-    asked = _asked(request)
-    return JSONResponse(drawn(asked.graph, number_of(request, "limit", _MOST_NODES, _MOST_NODES)))
+def _nodes(request: Request, query: _NodesQuery) -> dict[str, Any]:
+    """A graph to be drawn: its nodes with most edges."""
+    return drawn(_asked(request, query).graph, query.limit)
 
 
-def _neighbours(request: Request) -> JSONResponse:
-    depth, most = number_of(request, "depth", 1, 5), number_of(request, "limit", 100, _MOST_NEAR)
-    asked = _asked(request)
-    node_id = _node_id(request, asked)
-    return JSONResponse(drawn(neighbours(asked.graph, node_id, depth, most), most))
+def _neighbours(request: Request, query: _NeighboursQuery) -> dict[str, Any]:
+    """The graph around a node, to be drawn."""
+    asked = _asked(request, query)
+    asked.node_index(query.id)
+    return drawn(neighbours(asked.graph, query.id, query.depth, query.limit), query.limit)
 
 
-def _row(request: Request) -> JSONResponse:
-    asked = _asked(request)
-    node_id = _node_id(request, asked)
-    row = row_of(asked.workspace, asked.corpus, asked.name, node_id)
-    return JSONResponse({**asked.node(asked.graph.index[node_id]), "row": row})
+def _row(request: Request, query: _NodeQuery) -> dict[str, Any]:
+    """A node with its row of a table."""
+    asked = _asked(request, query)
+    node = asked.node(asked.node_index(query.id))
+    return {**node, "row": row_of(asked.workspace, asked.corpus, asked.name, query.id)}
 
 
-def _search(request: Request) -> JSONResponse:
-    query = text_of(request, "q")
-    asked = _asked(request)
-    found = search(asked.graph, query, number_of(request, "limit", 20, _MOST_FOUND))
-    return JSONResponse({"nodes": [asked.node(i) for i in found]})
+def _search(request: Request, query: _SearchQuery) -> dict[str, Any]:
+    """The nodes whose label has all words."""
+    asked = _asked(request, query)
+    return {"nodes": [asked.node(i) for i in search(asked.graph, query.q, query.limit)]}
 
 
-def _why(request: Request) -> JSONResponse:
+def _why(request: Request, query: _WhyQuery) -> dict[str, Any]:
     """A shortest way from what a question names, or from given nodes, to a passage or node.
 
-    `graph` or `method` says through which graph; `from` (repeated) are ids of nodes or passages.
+    `from`, which may be repeated, are ids of nodes or passages.
     """
-    question, to = text_of(request, "question", ""), text_of(request, "to")
-    given = request.query_params.getlist("from")[:_MOST_SOURCES]
-    asked = _asked(request)
-    graph = asked.graph
-    named = named_in(graph, question) if graph.chunks is not None else []
+    asked, to = _asked(request, query), query.to
+    graph, given = asked.graph, request.query_params.getlist("from")[:_MOST_SOURCES]
+    named = named_in(graph, query.question) if graph.chunks is not None else []
     sources = named or [i for node_id in given for i in holding(graph, node_id)]
     kind, targets = "passage", holding(graph, to)
     if not targets and asked.name == "entities":
@@ -113,22 +145,14 @@ def _why(request: Request) -> JSONResponse:
     if steps and to not in graph.index:  # a text, not a node
         shown.append({"id": to, "label": "", "kind": kind, "relation": "mentioned in"})
     title = KINDS[asked.name].title
-    reply = {"graph": asked.name, "title": title, "from_question": bool(named), "steps": shown}
-    return JSONResponse(reply)
+    return {"graph": asked.name, "title": title, "from_question": bool(named), "steps": shown}
 
 
-def _node_id(request: Request, asked: _Asked) -> str:
-    node_id = text_of(request, "id")
-    if node_id not in asked.graph.index:
-        raise RequestError(404, "unknown_node", f"graph '{asked.name}' has no node '{node_id:.80}'")
-    return node_id
-
-
-ROUTES = [
-    Route("/api/graph", _listed),
-    Route("/api/graph/nodes", _nodes),
-    Route("/api/graph/neighbours", _neighbours),
-    Route("/api/graph/row", _row),
-    Route("/api/graph/search", _search),
-    Route("/api/why", _why),
+ENDPOINTS = [
+    Endpoint("/api/graph", _listed, CorpusQuery),
+    Endpoint("/api/graph/nodes", _nodes, _NodesQuery),
+    Endpoint("/api/graph/neighbours", _neighbours, _NeighboursQuery),
+    Endpoint("/api/graph/row", _row, _NodeQuery),
+    Endpoint("/api/graph/search", _search, _SearchQuery),
+    Endpoint("/api/why", _why, _WhyQuery),
 ]

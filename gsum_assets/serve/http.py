@@ -1,9 +1,9 @@
-"""What handlers of requests share: bodies, replies of errors, and words that arrive one by one."""
+"""What endpoints share: their declaration, replies of errors, and words that arrive one by one."""
 
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +12,8 @@ import anyio
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.protocols.models import ModelUnavailableError
@@ -40,14 +41,15 @@ def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     A `ValueError` of gsum is an error that the user can mend, and its message names the remedy. The
     message of any other error may quote documents or paths: it is logged, and not sent.
     """
-    if isinstance(error, RequestError):
-        return error.status, _fields(error.status, error.code, str(error))
-    if isinstance(error, HTTPException):
-        return error.status_code, _fields(error.status_code, "http_error", error.detail)
-    if isinstance(error, ModelUnavailableError):
-        return 503, _fields(503, "model_unavailable", str(error))
-    if isinstance(error, ValueError):
-        return 400, _fields(400, "invalid_request", str(error))
+    match error:
+        case RequestError():
+            return error.status, _fields(error.status, error.code, str(error))
+        case HTTPException():
+            return error.status_code, _fields(error.status_code, "http_error", error.detail)
+        case ModelUnavailableError():
+            return 503, _fields(503, "model_unavailable", str(error))
+        case ValueError():
+            return 400, _fields(400, "invalid_request", str(error))
     _LOG.error("a request failed", exc_info=error)
     message = "the service failed to answer; its log has the reason"
     return 500, _fields(500, "internal_error", message)
@@ -59,9 +61,10 @@ def _fields(status: int, code: str, message: str) -> dict[str, Any]:
     return {"message": message, "code": code, "type": kind}
 
 
-def error_response(status: int, code: str, message: str) -> JSONResponse:
+def error_response(
+    status: int, code: str, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
     """Return the reply of an error."""
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return JSONResponse({"error": _fields(status, code, message)}, status, headers)
 
 
@@ -71,68 +74,63 @@ def on_error(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": fields}, status, getattr(error, "headers", None))
 
 
-Body = TypeVar("Body", bound=BaseModel)
+class Nothing(BaseModel):
+    """A request without parameters."""
 
 
-def text_of(request: Request, name: str, default: str | None = None) -> str:
-    """Return a value of the query string.
+class CorpusQuery(BaseModel):
+    """Query string of a request about a corpus."""
 
-    Raises
-    ------
-    RequestError
-        If it is missing and has no default.
-    """
-    value = request.query_params.get(name, default)
-    if value is None:
-        raise RequestError(400, "missing_parameter", f"{request.url.path}: '{name}' is missing")
-    return value
+    corpus: str
+
+    @property
+    def corpora(self) -> list[str]:
+        """The corpora that are asked."""
+        return [self.corpus]
 
 
-def number_of(request: Request, name: str, default: int, most: int) -> int:
-    """Return a number of the query string from 0 to `most`.
+class Endpoint(Route):
+    """A route whose query string (GET) or JSON body (POST) a model checks.
 
-    Raises
-    ------
-    RequestError
-        If it is no such number.
-    """
-    value = request.query_params.get(name, str(default))
-    if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) <= most):
-        raise RequestError(
-            400, "invalid_parameter", f"{name}: '{value:.40}' is no number from 0 to {most:,}"
-        )
-    return int(value)
+    A request must be allowed to ask the `corpora` of the model. A handler that is a function runs
+    in a thread; what it returns, unless it is a `Response`, is sent as JSON. The docstring of the
+    handler and the fields of the model describe the endpoint, see `openapi.py`.
 
-
-Handler = Callable[[Request, Body], Response] | Callable[[Request, Body], Awaitable[Response]]
-
-
-def with_body(schema: type[Body], handler: Handler) -> Callable:
-    """Return an endpoint that reads a JSON body for a handler; a function runs in a thread.
-
-    A body that is no JSON or does not fit the schema is rejected with a message that names the key.
+    Parameters
+    ----------
+    handler : called with the request and the model.
     """
 
-    async def endpoint(request: Request) -> Response:
+    def __init__(
+        self,
+        path: str,
+        handler: Callable[[Request, Any], Any],
+        schema: type[BaseModel] = Nothing,
+        method: str = "GET",
+    ) -> None:
+        self.handler, self.schema, self.method = handler, schema, method
+        super().__init__(path, self._reply, methods=[method])
+
+    async def _reply(self, request: Request) -> Response:
         try:
-            body = schema.model_validate(json.loads(await request.body()))
+            if self.method == "GET":
+                values = self.schema.model_validate(dict(request.query_params))
+            else:
+                values = self.schema.model_validate_json(await request.body())
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"])) or "the body"
             raise RequestError(400, "invalid_request", f"{key}: {first['msg']}") from error
-        except (ValueError, RecursionError) as error:
-            raise RequestError(400, "invalid_json", "the body is no JSON") from error
-        if iscoroutinefunction(handler):
-            return await handler(request, body)
-        return await in_thread(handler, request, body)
-
-    return endpoint
+        for corpus in getattr(values, "corpora", ()):
+            await in_thread(request.app.state.service.require, request, corpus)
+        if iscoroutinefunction(self.handler):
+            reply = await self.handler(request, values)
+        else:
+            reply = await in_thread(self.handler, request, values)
+        return reply if isinstance(reply, Response) else JSONResponse(reply)
 
 
 Value = TypeVar("Value")
-EVENT_STREAM = "text/event-stream"
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies pass words on
-
 _on_words: ContextVar[OnWords | None] = ContextVar("on_words", default=None)
 
 
@@ -151,10 +149,7 @@ def pass_words_on(text: str | None) -> None:
 async def arriving(answer: Callable[[], Value]) -> AsyncIterator[Words | Value]:
     """Run a function in a thread; yield the words of its model as they arrive, then its answer.
 
-    Raises
-    ------
-    Exception
-        The error of the function.
+    An error of the function is raised.
     """
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
@@ -190,3 +185,9 @@ def event(data: Any, name: str = "") -> bytes:
     """Return a server-sent event; data that is no text is written as JSON, in one line."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
+
+
+def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Return the reply of server-sent events, which proxies pass on as they arrive."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

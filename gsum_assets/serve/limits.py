@@ -15,6 +15,7 @@ from gsum_assets.serve.access import CLIENT
 from gsum_assets.serve.http import error_response
 
 _CLIENTS = 10_000  # whose rates are known
+_CLOSING = {"Connection": "close"}  # since more may be on its way
 
 
 @dataclass(frozen=True)
@@ -57,30 +58,30 @@ class Limited:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limits, headers = self._limits, HTTPConnection(scope).headers
+        limits, length = self._limits, HTTPConnection(scope).headers.get("content-length")
         client = scope.get(CLIENT) or (scope.get("client") or ("",))[0]
         if wait_s := self._rate.wait_s(hash(client)):
-            refused = error_response(
-                429,
-                "too_many_requests",
-                f"more than {limits.requests_per_minute} requests a minute; wait {wait_s:.0f} s",
-            )
-            refused.headers["Retry-After"] = f"{wait_s:.0f}"
-            await refused(scope, receive, send)
+            busy = f"more than {limits.requests_per_minute} requests a minute; wait {wait_s:.0f} s"
+            headers = {"Retry-After": f"{wait_s:.0f}"}
+            await error_response(429, "too_many_requests", busy, headers)(scope, receive, send)
             return
-        body = b""
         try:
             async with asyncio.timeout(limits.sending_s):
-                body = await _body(receive, headers.get("content-length"), limits.body_bytes)
+                body = await _body(receive, length, limits.body_bytes)
         except TimeoutError:
             slow = f"the request did not arrive within {limits.sending_s:g} s; send it again"
-            await _closing(error_response(408, "slow_request", slow))(scope, receive, send)
+            await error_response(408, "slow_request", slow, _CLOSING)(scope, receive, send)
             return
         if body is None:
             large = f"the body is larger than {limits.body_bytes:,} bytes; send less"
-            await _closing(error_response(413, "large_body", large))(scope, receive, send)
+            await error_response(413, "large_body", large, _CLOSING)(scope, receive, send)
             return
-        began = False
+        began, left = False, [body]
+
+        async def receive_body() -> Message:
+            if left:
+                return {"type": "http.request", "body": left.pop(), "more_body": False}
+            return await receive()
 
         async def sent(message: Message) -> None:
             nonlocal began
@@ -89,7 +90,7 @@ class Limited:
 
         try:
             async with asyncio.timeout(limits.answering_s):
-                await self._app(scope, _replayed(body, receive), sent)
+                await self._app(scope, receive_body, sent)
         except TimeoutError:
             if not began:
                 late = f"no answer within {limits.answering_s:g} s; ask again, or ask less"
@@ -97,13 +98,7 @@ class Limited:
 
 
 class Rate:
-    """A bucket of requests for each client: a minute's worth at once, refilled steadily.
-
-    Parameters
-    ----------
-    per_minute : 0: no limit.
-    clock : seconds.
-    """
+    """A bucket of requests for each client: a minute's worth at once, refilled steadily; 0: any."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
         self._per_minute, self._clock = per_minute, clock
@@ -136,24 +131,6 @@ async def _body(receive: Receive, length: str | None, most: int) -> bytes | None
             return None
         more = message.get("more_body", False)
     return b"".join(pieces)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return what gives an application the body that was read, then what follows."""
-    left = [body]
-
-    async def receive_body() -> Message:
-        if left:
-            return {"type": "http.request", "body": left.pop(), "more_body": False}
-        return await receive()
-
-    return receive_body
-
-
-def _closing(response: Any) -> Any:
-    """Return a response after which the connection is closed, since more may be on its way."""
-    response.headers["Connection"] = "close"
-    return response
 
 
 def bounded_protocol(limits: Limits) -> type[H11Protocol]:

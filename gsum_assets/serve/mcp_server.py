@@ -21,7 +21,7 @@ from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
 from gsum_assets.serve.documents_api import corpus_state, passage_in
-from gsum_assets.serve.graph_index import GRAPHS, method_of, row_of, stored_graphs
+from gsum_assets.serve.graph_index import method_of, read_graph, row_of, stored_graphs
 from gsum_assets.serve.graphs import holding, neighbours, search
 from gsum_assets.serve.http import RequestError
 from gsum_assets.serve.service import Service
@@ -166,7 +166,7 @@ class Tools:
                 )
             graph = str(stored[0]["graph"])
         workspace = self._service.snapshot(corpus, method_of(graph))
-        whole = GRAPHS.get(workspace, corpus, graph)
+        whole = read_graph(workspace, corpus, graph)
         matches = holding(whole, node) or search(whole, node, _OTHERS + 1)
         if not matches:
             raise RequestError(

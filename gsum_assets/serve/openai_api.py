@@ -11,26 +11,27 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from textwrap import shorten
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
 from gsum_assets.serve.http import (
-    EVENT_STREAM,
-    HEADERS,
+    Endpoint,
+    Nothing,
     RequestError,
     Words,
     arriving,
     error_of,
     event,
+    event_stream,
     in_thread,
-    with_body,
 )
 from gsum_assets.serve.service import Service, service_of
 
@@ -42,7 +43,7 @@ _TASK = re.compile(r"\s*### Task:\s")
 _FORMAT = re.compile(r'\{\s*"(?P<key>\w+)":\s*(?P<begins>[\["])')
 _HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
 _FIRST = re.compile(r"^\s*USER: (.*?)(?=^\s*ASSISTANT: |\Z)", re.DOTALL | re.MULTILINE)
-_LONGEST = 60  # characters of a title
+_LONGEST = 62  # characters of a title
 
 
 class Message(BaseModel):
@@ -74,13 +75,7 @@ class ChatBody(BaseModel):
     stream_options: StreamOptions | None = None
 
     def as_question(self, corpus: str, method: str) -> AskBody:
-        """Return the last message as a question after the earlier ones.
-
-        Raises
-        ------
-        RequestError
-            If the last message is no question.
-        """
+        """Return the last message, which must be a question, after the earlier ones."""
         said = [message for message in self.messages if message.role in ("user", "assistant")]
         if not said or said[-1].role != "user":
             raise RequestError(
@@ -101,30 +96,29 @@ def _without_sources(message: Message) -> str:
     return _NUMBERS.sub("", message.text.partition(_SOURCES)[0])
 
 
-def _models(request: Request) -> JSONResponse:
-    service = service_of(request)
-    models = []
+def _models(request: Request, _: Nothing) -> dict[str, Any]:
+    """The models of OpenAI's protocol: `corpus` and `corpus/method`."""
+    service, names = service_of(request), []
     for corpus in service.corpora(request):
-        workspace = service.snapshot(corpus)
-        methods = methods_ready(workspace, corpus)
-        names = [corpus, *(f"{corpus}/{method}" for method in methods)] if methods else []
-        models += [{"id": n, "object": "model", "created": 0, "owned_by": "gsum"} for n in names]
-    return JSONResponse({"object": "list", "data": models})
+        if methods := methods_ready(service.snapshot(corpus), corpus):
+            names += [corpus, *(f"{corpus}/{method}" for method in methods)]
+    return {"object": "list", "data": list(map(_as_model, names))}
 
 
 def _model(request: Request) -> JSONResponse:
     name = request.path_params["name"]
     corpus_and_method(request, name)
-    return JSONResponse({"id": name, "object": "model", "created": 0, "owned_by": "gsum"})
+    return JSONResponse(_as_model(name))
+
+
+def _as_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "gsum"}
 
 
 def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
     """Return the corpus and the method that the name of a model stands for.
 
-    Raises
-    ------
-    RequestError
-        If there is no such model, or the request may not ask it.
+    Without such a model, or if the request may not ask it, `RequestError` is raised.
     """
     service, (corpus, _, method) = service_of(request), name.partition("/")
     service.require(request, corpus)
@@ -147,27 +141,23 @@ def _prepared(request: Request, body: ChatBody) -> Ask:
     return partial(_answer_with_sources, service_of(request), body.as_question(corpus, method))
 
 
-async def _complete(request: Request, body: ChatBody) -> Response:
+async def _complete(request: Request, body: ChatBody) -> Any:
+    """An answer in OpenAI's protocol, also streamed."""
     ask = await in_thread(_prepared, request, body)
     reply = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
     if body.stream:
         with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        chunks = _streamed(ask, reply, with_usage)
-        return StreamingResponse(chunks, media_type=EVENT_STREAM, headers=HEADERS)
+        return event_stream(_streamed(ask, reply, with_usage))
     answer, sources = await in_thread(ask)
     message = {
         "role": "assistant",
         "content": answer.numbered_text + _listed(answer),
         "refusal": None,
+        "citations": sources,
     }
-    choice = {
-        "index": 0,
-        "message": {**message, "citations": sources},
-        "logprobs": None,
-        "finish_reason": "stop",
-    }
-    whole = {**reply, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
-    return JSONResponse({**whole, "citations": sources})
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    whole = {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+    return {**reply, **whole, "citations": sources}
 
 
 def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
@@ -251,14 +241,11 @@ def task_reply(text: str, corpus: str) -> str | None:
 def _title(history: str) -> str:
     """Return the first question of a conversation, at most so long."""
     first = _FIRST.search(history)
-    question = " ".join(first[1].split()) if first else ""
-    if len(question) <= _LONGEST:
-        return question
-    return question[:_LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
+    return shorten(first[1], _LONGEST, placeholder=" …") if first else ""
 
 
-ROUTES = [
-    Route("/v1/models", _models),
-    Route("/v1/models/{name:path}", _model),
-    Route("/v1/chat/completions", with_body(ChatBody, _complete), methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("/v1/models", _models),
+    Endpoint("/v1/chat/completions", _complete, ChatBody, "POST"),
 ]
+ROUTES = [Route("/v1/models/{name:path}", _model)]

@@ -16,7 +16,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.access import corpora_of
-from gsum_assets.serve.http import RequestError, pass_words_on, text_of
+from gsum_assets.serve.http import RequestError, pass_words_on
 from gsum_assets.serve.pinned import PinnedWorkspace
 from gsum_assets.serve.snapshot import Snapshots
 from gsum_resources.engine.garbage import freeze_survivors
@@ -164,10 +164,3 @@ class Service:
 def service_of(request: Request) -> Service:
     """Return the service that a request is for."""
     return request.app.state.service
-
-
-def corpus_of(request: Request) -> str:
-    """Return the corpus that a query string names; raise `RequestError` unless it may be asked."""
-    corpus = text_of(request, "corpus")
-    service_of(request).require(request, corpus)
-    return corpus

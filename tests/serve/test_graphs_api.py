@@ -130,8 +130,8 @@ def test_graph_of_a_method(client: TestClient, chunk_id: str) -> None:
         ("graph/nodes", {"corpus": "elsewhere"}, "unknown_corpus"),
         ("graph/nodes", {"document": "ash"}, "no_documents"),
         ("graph/row", {"id": "../../etc/passwd"}, "unknown_node"),
-        ("graph/neighbours", {"id": "e1", "depth": "99"}, "invalid_parameter"),
-        ("graph/row", {}, "missing_parameter"),
+        ("graph/neighbours", {"id": "e1", "depth": "99"}, "invalid_request"),
+        ("graph/row", {}, "invalid_request"),
     ],
 )
 def test_errors_name_what_is_wrong(
