@@ -1,9 +1,9 @@
 """`MemoizedScorer`: scores only pairs that this or another process has not scored before."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 import numpy as np
@@ -74,9 +74,8 @@ class MemoizedScorer:
         reserve : reserves the cost of all new pairs of a call; raises `BudgetError`.
         """
         scorer = copy(self)
-        scorer._reserve = reserve
-        scorer._on_progress, scorer._on_batch = on_progress, on_batch
-        scorer._on_failure = on_failure
+        scorer._reserve, scorer._on_progress = reserve, on_progress
+        scorer._on_batch, scorer._on_failure = on_batch, on_failure
         scorer.n_scored = 0
         return scorer
 
@@ -87,9 +86,13 @@ class MemoizedScorer:
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
         """Return scores in nats per token, `(n_candidates,)` per context; NaN if missing."""
-        keys = self._keys(contexts, candidates)
+        groups = [
+            [[text] for text in row] if self.is_pairwise else [row] * bool(row)
+            for row in candidates
+        ]
+        keys = _keys(contexts, groups)
         values = self._memo.get(key for row in keys for key in row)
-        pending = self._pending(contexts, candidates, keys, values)
+        pending = self._pending(contexts, groups, keys, values)
 
         def on_ready(row: int) -> None:
             if on_row:
@@ -103,42 +106,26 @@ class MemoizedScorer:
             self._score_pending(pending, values, on_ready)
         return [_joined(row_keys, values) for row_keys in keys]
 
-    def _keys(
-        self, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
-    ) -> list[list[bytes]]:
-        """Return the keys of each row: one per pair, or one for the row as a whole."""
-        framed: dict[str, bytes] = {}  # a text occurs in many rows
-        for text in chain(contexts, chain.from_iterable(candidates)):
-            if text not in framed:
-                framed[text] = framed_text(hash_texts([text]))
-        keys = []
-        for context, row in zip(contexts, candidates, strict=True):
-            head, of_row = framed[context], [framed[text] for text in row]
-            if self.is_pairwise:
-                keys.append([hash_framed(head + candidate) for candidate in of_row])
-            else:
-                keys.append([hash_framed(head + b"".join(of_row))] if of_row else [])
-        return keys
-
     def _pending(
         self,
         contexts: Sequence[str],
-        candidates: Sequence[Sequence[str]],
-        keys: list[list[bytes]],
-        values: dict[bytes, bytes],
+        groups: Sequence[Sequence[Sequence[str]]],
+        keys: Sequence[Sequence[bytes]],
+        values: Mapping[bytes, bytes],
     ) -> "list[_Pending]":
-        """Return the missing pairs or rows, each once."""
+        """Return the missing groups, each once; pairs of one passage together."""
         pending: dict[str | bytes, _Pending] = {}
-        for row, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
-            missing = [index for index, key in enumerate(keys[row]) if key not in values]
-            if not missing:
-                continue
-            query = pending.setdefault(
-                context if self.is_pairwise else keys[row][0], _Pending(context)
-            )
-            query.rows.append(row)
-            for index in missing:
-                query.candidates[keys[row][index]] = [texts[index]] if self.is_pairwise else texts
+        for row, context in enumerate(contexts):
+            missing = {
+                key: group
+                for key, group in zip(keys[row], groups[row], strict=True)
+                if key not in values
+            }
+            if missing:
+                together = context if self.is_pairwise else keys[row][0]
+                query = pending.setdefault(together, _Pending(context))
+                query.rows.append(row)
+                query.candidates |= missing
         return list(pending.values())
 
     def _score_pending(
@@ -230,12 +217,23 @@ class _Pending:
     Attributes
     ----------
     rows : indices of the rows that need them; more than one for equal passages.
-    candidates : texts by key; for a scorer that is not pairwise, all texts of a row under one key.
+    candidates : texts that are scored together, by key: one, or all of a row.
     """
 
     context: str
     rows: list[int] = field(default_factory=list)
     candidates: dict[bytes, Sequence[str]] = field(default_factory=dict)
+
+
+def _keys(
+    contexts: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]
+) -> list[list[bytes]]:
+    """Return the key of each group of candidates that are scored together, row by row."""
+    framed = cache(lambda text: framed_text(hash_texts([text])))  # a text occurs in many rows
+    return [
+        [hash_framed(framed(context) + b"".join(map(framed, group))) for group in row]
+        for context, row in zip(contexts, groups, strict=True)
+    ]
 
 
 def _score_of(

@@ -1,18 +1,20 @@
 """`UnigramScorer`: how well one passage predicts another, by smoothed word frequencies."""
 
 import re
-from array import array
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gsum_resources.protocols.models import OnRow
 from gsum_resources.store.content_hash import hash_texts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -95,19 +97,22 @@ class UnigramScorer:
                 f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
                 "for each context"
             )
-        index_of: dict[str, int] = {}
-        for text in chain(contexts, chain.from_iterable(candidates)):
-            index_of.setdefault(text, len(index_of))
-        bags, words = _Bags.of(index_of)
-        given = self._given(words)
-        numbers = np.empty(len(words), np.int64)
+        texts = dict.fromkeys(chain(contexts, chain.from_iterable(candidates)))
+        if not texts:
+            return []
+        number_of = {text: number for number, text in enumerate(texts)}
+        bags, words = _bags(texts)
         scores = []
         for i, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
-            group = bags.take([index_of[context], *(index_of[text] for text in row)])
-            present = group.words
-            group = group.renumbered(numbers)
-            background = given.of(present) if given else _Background.among(group)
-            scores.append(self._row(group, background))
+            group = bags[[number_of[context], *(number_of[text] for text in row)]]
+            present, columns = np.unique(group.indices, return_inverse=True)
+            if self.background is None:
+                counts = np.bincount(columns, group.data, len(present))
+                n_texts_of = np.bincount(columns, minlength=len(present))
+                share, rarity = _statistics(counts, n_texts_of, len(present), 1 + len(row))
+            else:
+                share, rarity = self._given_statistics([words[word] for word in present])
+            scores.append(self._row(group, columns, share, rarity))
             if on_row:
                 on_row(i, scores[-1])
         return scores
@@ -119,116 +124,67 @@ class UnigramScorer:
         words = (word for bag in bags for word in bag)
         return Counter(words), Counter(word for bag in bags for word in set(bag))
 
-    def _given(self, words: Sequence[str]) -> "_Background | None":
-        """Return the statistics of words in the given background; None without one."""
-        if self.background is None:
-            return None
+    def _given_statistics(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         occurrences, texts = self._counts
-        return _Background.from_counts(
+        return _statistics(
             np.array([occurrences[word] for word in words], float),
             np.array([texts[word] for word in words], float),
-            occurrences.total(),
             len(occurrences),
-            len(self.background),
+            len(self.background or ()),
+            occurrences.total(),
         )
 
-    def _row(self, group: "_Bags", background: "_Background") -> np.ndarray:
-        """Return the scores of the other bags by the first bag, the context."""
-        first, n_candidates = group.ends[1], len(group.ends) - 2
-        words, values = group.words[:first], group.values[:first]
-        gains = np.zeros(len(background.share))
-        gains[words] = np.log1p(values / (self.mu * background.share[words]))
-        others = group.words[first:]
-        weights = group.values[first:] * background.rarity[others]
-        owners = np.repeat(np.arange(n_candidates), np.diff(group.ends[1:]))
+    def _row(
+        self, group: "csr_matrix", columns: np.ndarray, share: np.ndarray, rarity: np.ndarray
+    ) -> np.ndarray:
+        """Return the scores of the other bags of a group by the first one, the context.
+
+        Parameters
+        ----------
+        columns : word of each count of the group, as an index into `share` and `rarity`.
+        """
+        first, n_candidates = group.indptr[1], group.shape[0] - 1
+        words, counts = columns[:first], group.data[:first]
+        gains = np.zeros(len(share))
+        gains[words] = np.log1p(counts / (self.mu * share[words]))
+        others = columns[first:]
+        weights = group.data[first:] * rarity[others]
+        owners = np.repeat(np.arange(n_candidates), np.diff(group.indptr[1:]))
         total = np.bincount(owners, weights, n_candidates)
         gained = np.bincount(owners, weights * gains[others], n_candidates)
         explained = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0)
         # the remainder of log P(w|d_i) - log P(w|C), equal for every word
-        return explained + np.log(self.mu / (values.sum() + self.mu))
+        return explained + np.log(self.mu / (counts.sum() + self.mu))
 
 
-class _Bags(NamedTuple):
-    """Counts of content words, text by text.
+def _bags(texts: Iterable[str]) -> "tuple[csr_matrix, np.ndarray]":
+    """Return counts of content words `(n_texts, n_words)`, and the words in alphabetical order.
 
-    Attributes
-    ----------
-    values, words : counts and words of the texts; the words of a text ascend.
-    ends : position of each text's first word, and the end of the last text, `(n_texts + 1,)`.
+    Sums over a text run in this order, whatever other texts there are.
     """
+    from sklearn.feature_extraction import DictVectorizer
 
-    values: np.ndarray
-    words: np.ndarray
-    ends: np.ndarray
-
-    @classmethod
-    def of(cls, texts: Collection[str]) -> "tuple[_Bags, Sequence[str]]":
-        """Return the bags of texts, and the words by their numbers."""
-        number_of: dict[str, int] = {}
-        words, values, ends = array("i"), array("i"), array("q", [0])
-        for text in texts:
-            bag = Counter(content_words(text))
-            words.extend(number_of.setdefault(word, len(number_of)) for word in bag)
-            values.extend(bag.values())
-            ends.append(len(values))
-        # Sorted, so that sums run in the same order whatever texts come first.
-        ordered = sorted(number_of)
-        rank_of = np.empty(len(ordered), np.int32)
-        rank_of[[number_of[word] for word in ordered]] = np.arange(len(ordered), dtype=np.int32)
-        bags = cls(*(np.frombuffer(data, data.typecode) for data in (values, words, ends)))
-        owners = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(bags.ends))
-        order = np.lexsort((rank_of[bags.words], owners))
-        return cls(bags.values[order], rank_of[bags.words][order], bags.ends), ordered
-
-    def take(self, texts: Sequence[int]) -> "_Bags":
-        """Return the bags of some texts."""
-        first, last = self.ends[texts], self.ends[np.asarray(texts) + 1]
-        ends = np.concatenate([[0], np.cumsum(last - first)])
-        positions = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
-        return _Bags(self.values[positions].astype(np.float64), self.words[positions], ends)
-
-    def renumbered(self, numbers: np.ndarray) -> "_Bags":
-        """Return the bags with words renumbered, so that few texts need no array over all words.
-
-        The number of a word is the last position where it occurs; other numbers are unused.
-
-        Parameters
-        ----------
-        numbers : work space, int64 `(n_words,)`.
-        """
-        numbers[self.words] = np.arange(len(self.words))
-        return self._replace(words=numbers[self.words])
+    vectorizer = DictVectorizer()
+    bags: Any = vectorizer.fit_transform(Counter(content_words(text)) for text in texts)
+    bags.sort_indices()
+    return bags, vectorizer.get_feature_names_out()
 
 
-class _Background(NamedTuple):
-    """Statistics of each word: `share` P(w|C) and `rarity`, idf; both `(n_words,)`."""
+def _statistics(
+    counts: np.ndarray,
+    n_texts_of: np.ndarray,
+    n_distinct: int,
+    n_texts: int,
+    n_words: float | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(w|C) and the inverse document frequency of words, `(n_words,)` each.
 
-    share: np.ndarray
-    rarity: np.ndarray
-
-    @classmethod
-    def from_counts(
-        cls,
-        occurrences: np.ndarray,
-        texts: np.ndarray,
-        n_words: float,
-        n_distinct: int,
-        n_texts: int,
-    ) -> "_Background":
-        """Return the statistics from counts of each word, `(n_words,)`, and totals."""
-        # add-one smoothing with one unseen word: no probability is zero
-        share = (occurrences + 1) / (n_words + n_distinct + 1)
-        return cls(share, np.log((n_texts + 1) / (texts + 0.5)))
-
-    def of(self, words: np.ndarray) -> "_Background":
-        """Return the statistics of some words."""
-        return _Background(self.share[words], self.rarity[words])
-
-    @classmethod
-    def among(cls, group: _Bags) -> "_Background":
-        """Return the statistics of texts with renumbered words."""
-        n = len(group.words)
-        words = np.bincount(group.words, group.values, n)
-        texts = np.bincount(group.words, minlength=n)
-        n_texts = len(group.ends) - 1
-        return cls.from_counts(words, texts, words.sum(), np.count_nonzero(words), n_texts)
+    Parameters
+    ----------
+    counts, n_texts_of : how often each word occurs, and in how many texts.
+    n_distinct, n_texts, n_words : totals of the background; `n_words` None: the sum of `counts`.
+    """
+    # add-one smoothing with one unseen word: no probability is zero
+    total = counts.sum() if n_words is None else n_words
+    share = (counts + 1) / (total + n_distinct + 1)
+    return share, np.log((n_texts + 1) / (n_texts_of + 0.5))

@@ -10,14 +10,11 @@ import pyarrow as pa
 from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation.checks import NO_POSITION_BIAS, VERDICTS_PARSED
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
+from gsum_assets.evaluation.judges.cases import Case
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
-from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
+from gsum_assets.evaluation.judges.pairwise import comparisons
 from gsum_assets.evaluation.judges.prompts import PROMPTS
-from gsum_assets.evaluation.judges.ratings import (
-    RatedAnswer,
-    accept_what_is_strictly_right,
-    ratings,
-)
+from gsum_assets.evaluation.judges.ratings import accept_what_is_strictly_right, ratings
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.evaluation.judges.verdicts import UNPARSED
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
@@ -134,15 +131,15 @@ def judge_answers(
     """
     questions = questions_to_judge(queries, summaries, read, settings, assertions)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
-    rated = list(ratings(questions, settings, prompts))
-    open_cases = [*(case for case in compared if not case.is_settled), *rated]
+    cases = [*compared, *ratings(questions, settings, prompts)]
+    open_cases = [case for case in cases if not case.is_settled]
     replies = model.complete([case.request for case in open_cases])
     judged = list(zip(open_cases, replies, strict=True))
     rows = [row for case, reply in judged for row in case.rows(reply)]
-    rows += [row for case in compared if case.is_settled for row in case.settled_rows()]
+    rows += [row for case in cases if case.is_settled for row in case.rows(None)]
     accept_what_is_strictly_right(rows)
     rows.sort(key=lambda row: tuple(row[name] or "" for name in TABLES["judgements"].key))
-    failures = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
+    failures = [*_unanswered(questions, settings), *_cut(cases, settings), *_unparsed(judged)]
     return Result(pa.Table.from_pylist(rows, TABLES["judgements"].schema), failures)
 
 
@@ -171,9 +168,9 @@ def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iter
             )
 
 
-def _cut(rated: Sequence[RatedAnswer], settings: JudgesSettings) -> Iterator[str]:
+def _cut(cases: Sequence[Case], settings: JudgesSettings) -> Iterator[str]:
     """Yield a line if the judge of consistency did not see all passages."""
-    shares = [case.share_shown for case in rated if case.share_shown is not None]
+    shares = [case.share_shown for case in cases if case.share_shown is not None]
     if cut := [share for share in shares if share < 1]:
         yield (
             f"consistency: of {len(cut)} of {len(shares)} answers the judge was shown "
@@ -182,7 +179,7 @@ def _cut(rated: Sequence[RatedAnswer], settings: JudgesSettings) -> Iterator[str
         )
 
 
-def _unparsed(judged: Sequence[tuple[Comparison | RatedAnswer, Reply]]) -> Iterator[str]:
+def _unparsed(judged: Sequence[tuple[Case, Reply]]) -> Iterator[str]:
     """Yield a line for each judge with replies without a verdict."""
     for judge in sorted({case.judge for case, _ in judged}):
         first_rows = [next(iter(case.rows(reply))) for case, reply in judged if case.judge == judge]

@@ -4,27 +4,24 @@ Also the share of a question's assertions that an answer makes, and the claims o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
+from gsum_assets.evaluation.judges.cases import Case, Judged
+from gsum_assets.evaluation.judges.material import Question
 from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
-    UNPARSED,
     AssertionRating,
     ClaimList,
     PermissiveRating,
     Rating,
     StrictRating,
-    UnparsedError,
     Verdict,
-    verdict_in,
 )
 from gsum_assets.evaluation.statements import claim_metrics
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.store.arrow import pc
 
 _VALUES = {"yes": 1.0, "partly": 1.0, "no": 0.0}
@@ -46,133 +43,85 @@ SCHEMA = pa.schema(
 """Columns of `rating_scores`."""
 
 
-@dataclass(frozen=True)
-class RatedAnswer:
-    """A request to rate one answer of a method.
-
-    Attributes
-    ----------
-    judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2,
-        'assertions' with met, 'claims' with claims.
-    other_texts : texts to compare the answer with: passages or references.
-    share_shown : fraction of the passages shown, by characters; None if none are needed.
-    repeat : number of the repetition, from 1.
-    """
-
-    question: Question
-    method: str
-    judge: str
-    criterion: str
-    instructions: str
-    schema: type[Verdict]
-    kind: str
-    other_texts: tuple[str, ...]
-    share_shown: float | None
-    repeat: int
-    temperature: float
-
-    @property
-    def _mark(self) -> str:
-        return mark_of([self.question.text, self.question.answers[self.method], *self.other_texts])
-
-    @property
-    def request(self) -> Request:
-        """Request to the judge."""
-        answer = marked("answer", [self.question.answers[self.method]], self._mark)
-        return Request(
-            task="score",
-            instructions=self.instructions,
-            question=self.question.text,
-            passages=answer + marked(self.kind, self.other_texts, self._mark),
-            max_words=_MAX_WORDS_OF_CLAIMS if self.schema is ClaimList else _MAX_WORDS,
-            temperature=self.temperature,
-            seed=seed_of(
-                self.question.query_id, self.method, self.judge, self.criterion, str(self.repeat)
-            ),
-            schema=self.schema,
-            document_id=self.question.document_id,
-        )
-
-    def rows(self, reply: Reply) -> Iterator[dict]:
-        """Yield the rows of `judgements`: several for claims, one for everything else."""
-        try:
-            rating = verdict_in(reply, self.schema, self._mark)
-        except UnparsedError as problem:
-            rated = [(self.criterion, UNPARSED, None, str(problem))]
-        else:
-            rated = self._rated(rating)
-        for criterion, verdict, value, reason in rated:
-            yield {
-                "query_id": self.question.query_id,
-                "judge": self.judge,
-                "criterion": criterion,
-                "method": self.method,
-                "opponent": None,
-                "first": None,
-                "repeat": self.repeat,
-                "verdict": verdict,
-                "value": value,
-                "reason": reason,
-                "model": reply.model,
-                "is_own": self.question.is_written_by(reply.model, self.method),
-                "share_shown": self.share_shown,
-            }
-
-    def _rated(self, rating: Verdict) -> Iterator[tuple[str, str, float, str]]:
-        """Yield criterion, verdict, value and reason of a parsed reply."""
-        match rating:
-            case Rating():
-                yield self.criterion, str(rating.rating), float(rating.rating), rating.reason
-            case StrictRating() | PermissiveRating():
-                yield self.criterion, rating.verdict, _VALUES[rating.verdict], rating.reason
-            case AssertionRating():  # the first assertion is text [2]
-                n = len(self.other_texts)
-                n_said = len({number for number in rating.said if 2 <= number <= n + 1})
-                yield self.criterion, f"{n_said} of {n}", n_said / n, rating.reason
-            case ClaimList():
-                claims = list(dict.fromkeys(filter(None, map(str.strip, rating.claims))))
-                answer = self.question.answers[self.method]
-                for metric, value in claim_metrics(claims, answer):
-                    listed = "\n".join(claims) if metric == self.criterion else ""
-                    yield metric, f"{value:g}", value, listed
-
-
 def ratings(
     questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
-) -> Iterator[RatedAnswer]:
+) -> Iterator[Case]:
     """Yield every rating of every answer, for every repeat."""
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
-                for fields in _rating_fields(question, method, settings, prompts):
-                    yield RatedAnswer(question, method, *fields, repeat, settings.temperature)
+                yield from _of_answer(question, method, repeat, settings, prompts)
 
 
-def _rating_fields(
-    question: Question, method: str, settings: JudgesSettings, prompts: Prompts
-) -> Iterator[tuple[str, str, str, type[Verdict], str, tuple[str, ...], float | None]]:
-    """Yield judge, criterion, instructions, schema, kind and texts, and share shown."""
+def _of_answer(
+    question: Question, method: str, repeat: int, settings: JudgesSettings, prompts: Prompts
+) -> Iterator[Case]:
+    answer = question.answers[method]
+
+    def case(
+        judge: str,
+        criterion: str,
+        instructions: str,
+        schema: type[Verdict],
+        kind: str = "",
+        texts: Sequence[str] = (),
+        share_shown: float | None = None,
+    ) -> Case:
+        return Case(
+            question,
+            judge,
+            [criterion],
+            method,
+            opponent=None,
+            first=None,
+            repeat=repeat,
+            instructions=instructions,
+            schema=schema,
+            texts={"answer": [answer], kind: texts},
+            judged=partial(_rated, criterion, answer, len(texts)),
+            max_words=_MAX_WORDS_OF_CLAIMS if schema is ClaimList else _MAX_WORDS,
+            temperature=settings.temperature,
+            drawn_for=(method, judge, criterion, str(repeat)),
+            share_shown=share_shown,
+        )
+
     if settings.claims:
-        yield "claims", "claims", prompts.text("claims"), ClaimList, "text", (), None
+        yield case("claims", "claims", prompts.text("claims"), ClaimList)
     if not settings.ratings:
         return
-    if assertions := question.assertions:
-        instructions = prompts.text("assertions")
-        yield "assertions", "met", instructions, AssertionRating, "statement", assertions, None
+    if stated := question.assertions:
+        text = prompts.text("assertions")
+        yield case("assertions", "met", text, AssertionRating, "statement", stated)
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, settings.max_passage_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
-        instructions = prompts.text("consistency", omitted=omitted)
-        yield "g_eval", "consistency", instructions, Rating, "passage", tuple(shown), share
+        text = prompts.text("consistency", omitted=omitted)
+        yield case("g_eval", "consistency", text, Rating, "passage", shown, share)
     references = question.references
     source, texts = BY_REFERENCES if references else BY_QUESTION
-    instructions = prompts.text("relevance", source=source, texts=texts)
-    yield "g_eval", "relevance", instructions, Rating, "reference", references, None
+    text = prompts.text("relevance", source=source, texts=texts)
+    yield case("g_eval", "relevance", text, Rating, "reference", references)
     if references:
-        instructions = prompts.text("strict")
-        yield "llm_rater", "lr1", instructions, StrictRating, "reference", references, None
-        instructions = prompts.text("permissive")
-        yield "llm_rater", "lr2", instructions, PermissiveRating, "reference", references, None
+        text = prompts.text("strict")
+        yield case("llm_rater", "lr1", text, StrictRating, "reference", references)
+        text = prompts.text("permissive")
+        yield case("llm_rater", "lr2", text, PermissiveRating, "reference", references)
+
+
+def _rated(criterion: str, answer: str, n_texts: int, rating: Verdict) -> Iterator[Judged]:
+    match rating:
+        case Rating():
+            yield criterion, str(rating.rating), float(rating.rating), rating.reason
+        case StrictRating() | PermissiveRating():
+            yield criterion, rating.verdict, _VALUES[rating.verdict], rating.reason
+        case AssertionRating():  # the first assertion is text [2]
+            n_said = len({number for number in rating.said if 2 <= number <= n_texts + 1})
+            yield criterion, f"{n_said} of {n_texts}", n_said / n_texts, rating.reason
+        case ClaimList():
+            claims = list(dict.fromkeys(filter(None, map(str.strip, rating.claims))))
+            for metric, value in claim_metrics(claims, answer):
+                listed = "\n".join(claims) if metric == criterion else ""
+                yield metric, f"{value:g}", value, listed
 
 
 def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
