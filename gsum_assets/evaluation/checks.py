@@ -8,7 +8,6 @@ from gsum_assets.evaluation.judges.bias import position_bias
 from gsum_assets.evaluation.quotations import Speakers, Verdict
 from gsum_assets.pipeline.check_inputs import CheckInputs
 from gsum_assets.pipeline.result import SHOWN, Check, Finding, count, found
-from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.speech import names_speaker
 
@@ -39,11 +38,10 @@ def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -
             if speakers.verdict(sentence) == Verdict.WRONG:
                 shown = {"speaker": sentence.names[-1], "sentence": sentence.words}
                 wrong.append({"query_id": row["query_id"], **shown})
-    columns = {n: [row[n] for row in wrong] for n in ("query_id", "speaker", "sentence")}
     checked = count(
         n_attributed, "sentence under a speaker's name", "sentences under speakers' names"
     )
-    return found(checked, pa.table(columns), "are said by others in the documents")
+    return found(checked, pa.Table.from_pylist(wrong), "are said by others in the documents")
 
 
 def answer_checks(
@@ -69,32 +67,15 @@ def answer_checks(
             all_answered,
             warns=True,
         ),
-        _SPEAKERS_ARE_RIGHT,
-        _MODELS_NAME_SPEAKERS,
+        Check(
+            "speakers_are_right",
+            "No sentence is quoted under the name of a speaker who did not say it.",
+            lambda inputs: speakers_are_right(
+                inputs.rows(), lambda: inputs.rows("documents", ["text"])
+            ),
+            warns=True,
+        ),
     )
-
-
-def _speakers(inputs: CheckInputs, selected: bool) -> Finding:
-    """Check the names of speakers in answers by `extractive`, or in those by other models."""
-    rows = inputs.rows()
-    is_selected = pc.equal(rows["model"], EXTRACTIVE)
-    return speakers_are_right(
-        rows.filter(is_selected if selected else pc.invert(is_selected)),
-        lambda: inputs.rows("documents", ["text"]),
-    )
-
-
-_SPEAKERS_ARE_RIGHT = Check(
-    "speakers_are_right",
-    "Each sentence that the embedded model selected stands under the name of its speaker.",
-    lambda inputs: _speakers(inputs, selected=True),
-)
-_MODELS_NAME_SPEAKERS = Check(
-    "models_name_speakers",
-    "A language model quotes no sentence under the name of a speaker who did not say it.",
-    lambda inputs: _speakers(inputs, selected=False),
-    warns=True,
-)
 
 
 def citations_support(sources: pa.Table) -> Finding:

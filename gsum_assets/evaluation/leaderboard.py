@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from gsum_assets.plots.main_metrics import (
     shown_metrics,
     shown_value,
 )
+from gsum_assets.plots.method_ranking import Ranked, standing
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
 _WITH_INTERVAL = (
@@ -36,6 +37,7 @@ _SHORT = {
     "judge_claim_clusters@0.8": "clusters (judge)",
 }
 _SPENT = ("calls/q", "tokens/q", "$/q")  # of a question, by language models
+_MARKS = {"best": "*", "tie": "≈", "other": " ", "bound": " ", "uncompared": ""}
 _ONE_CALL = 1.05  # calls a question up to which an answer takes one
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
@@ -110,19 +112,23 @@ def ranked_by_kind(
     return {kind: ranked_methods(board, kind, split) for kind in kinds}
 
 
-def to_markdown(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> str:
-    """Return one Markdown table for each kind of question, see `grids`."""
-    lines = [LEGEND, ""]
-    for grid in grids(board, split, costs):
-        lines += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
-        lines.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
-        lines += ["| " + " | ".join(row) + " |" for row in grid.rows]
-        lines.append("")
-    return "\n".join(lines)
+class Cell(NamedTuple):
+    """A mean; half of its interval, "" for lengths; and its comparison, see `standing`."""
+
+    mean: str
+    half: str
+    standing: str
 
 
-@dataclass(frozen=True)
-class TextGrid:
+class Row(NamedTuple):
+    """A method's cells, None for missing values; seconds from question to answer."""
+
+    method: str
+    cells: Sequence[Cell | None]
+    seconds: float
+
+
+class TextGrid(NamedTuple):
     """A table of text cells: methods, best first."""
 
     title: str
@@ -136,6 +142,38 @@ LEGEND = (
     "from; "
     "oracle-…: upper bounds"
 )
+
+
+def cells_of(ranked: Ranked, metrics: Sequence[str]) -> list[Row]:
+    """Return the cells of methods in these metrics."""
+    differ = {m: len({rows[m]["mean"] for _, rows in ranked if m in rows}) > 1 for m in metrics}
+
+    def cell(metric: str, row: Mapping | None) -> Cell | None:
+        if row is None:
+            return None
+        half = shown_value(metric, (row["high"] - row["low"]) / 2) if has_best(metric) else ""
+        mean = shown_value(metric, row["mean"])
+        return Cell(mean, half, standing(row, differ[metric]))
+
+    return [
+        Row(
+            method,
+            [cell(metric, row_of.get(metric)) for metric in metrics],
+            max(row["latency_s"] for row in row_of.values()),
+        )
+        for method, row_of in ranked
+    ]
+
+
+def to_markdown(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> str:
+    """Return one Markdown table for each kind of question, see `grids`."""
+    lines = [LEGEND, ""]
+    for grid in grids(board, split, costs):
+        lines += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
+        lines.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
+        lines += ["| " + " | ".join(row) + " |" for row in grid.rows]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def grids(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> list[TextGrid]:
@@ -153,13 +191,15 @@ def grids(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> l
             continue
         shown = shown_metrics(methods)
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
-        several = len(methods) > 1
-        rows = []
-        for method, metrics in methods:
-            cells = [_cell(metrics.get(metric), several) for metric in shown]
-            seconds = max(row["latency_s"] for row in metrics.values())
-            paid = spent.get(method, ["–"] * len(_SPENT)) if spent else []
-            rows.append([method, *cells, *paid, f"{seconds:.3f}"])
+        rows = [
+            [
+                row.method,
+                *map(_text, shown, row.cells),
+                *(spent.get(row.method, ["–"] * len(_SPENT)) if spent else ()),
+                f"{row.seconds:.3f}",
+            ]
+            for row in cells_of(methods, shown)
+        ]
         scope = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
@@ -168,6 +208,14 @@ def grids(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> l
         header += [*(_SPENT if spent else ()), "s"]
         text_grids.append(TextGrid(title, header, rows))
     return text_grids
+
+
+def _text(metric: str, cell: Cell | None) -> str:
+    """Return `28.5 ±1.9≈`; without interval for retrieval metrics, which saves space."""
+    if cell is None:
+        return "–"
+    half = f" ±{cell.half}" if metric.startswith(_WITH_INTERVAL) else ""
+    return f"{cell.mean}{half}{_MARKS[cell.standing]}"
 
 
 def _spent(costs: pa.Table | None) -> dict[str, list[str]]:
@@ -184,25 +232,3 @@ def _spent(costs: pa.Table | None) -> dict[str, list[str]]:
         ]
         for row in rows
     }
-
-
-def _cell(row: dict | None, several: bool) -> str:
-    """Return `28.5 ±1.9≈`; without interval for retrieval metrics, which saves space."""
-    if row is None:
-        return "–"
-    text = shown_value(row["metric"], row["mean"])
-    if row["metric"].startswith(_WITH_INTERVAL):
-        text += f" ±{shown_value(row['metric'], (row['high'] - row['low']) / 2)}"
-    return text + (mark(row) if several else "")
-
-
-def mark(row: Mapping) -> str:
-    """Return `*` for the best of its column, `≈` for those not significantly different from it.
-
-    Return "" if questions are too few for any difference to be significant.
-    """
-    if not can_differ(row["n"]) or not has_best(row["metric"]):
-        return ""
-    if is_upper_bound(row["method"]):
-        return " "
-    return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "

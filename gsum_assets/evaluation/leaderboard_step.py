@@ -106,6 +106,4 @@ def _shown(
     table = Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
     return {
         "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
-        "curves": read if curve.num_rows else {},
-        "costs": scatter,
     }

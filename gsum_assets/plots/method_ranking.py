@@ -29,7 +29,13 @@ Ranked = Sequence[tuple[str, Mapping[str, Mapping]]]
 
 _MAX_PANELS = 5
 _WIDTH, _ROW = 10.0, 0.25  # inches
-_COLOURS = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}
+_COLOURS = {
+    "best": BEST,
+    "tie": TIES_BEST,
+    "other": OTHER,
+    "bound": BOUND,
+    "uncompared": UNCOMPARED,
+}
 _MEANINGS = {
     BEST: "best",
     TIES_BEST: "not significantly worse",
@@ -63,15 +69,15 @@ method_ranking = as_png(method_ranking_figure)
 def standing(row: Mapping, several: bool) -> str:
     """Return how a row of `leaderboard` compares: 'best', 'tie' (not significantly worse), 'other'.
 
-    'bound' for an upper bound. 'other', too, if there are too few questions for any difference to
-    be significant.
+    'bound' is an upper bound. 'uncompared' has no best value, is equal for all methods, or has too
+    few questions for any difference to be significant.
 
     Parameters
     ----------
     several : whether any method differs from the others.
     """
     if not (several and can_differ(row["n"]) and has_best(row["metric"])):
-        return "other"
+        return "uncompared"
     if is_upper_bound(row["method"]):
         return "bound"
     return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
@@ -117,12 +123,7 @@ def _bars(axes: Axes, rows: Sequence[Mapping | None], scale: int) -> set[str]:
     """
     present = [(i, row) for i, row in enumerate(rows) if row]
     several = len({row["mean"] for _, row in present}) > 1
-    colours = [
-        _COLOURS[standing(row, several)]
-        if several and can_differ(row["n"]) and has_best(row["metric"])
-        else UNCOMPARED
-        for _, row in present
-    ]
+    colours = [_COLOURS[standing(row, several)] for _, row in present]
     axes.barh(
         [i for i, _ in present], [scale * row["mean"] for _, row in present], 0.62, color=colours
     )

@@ -6,26 +6,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.leaderboard import ranked_methods
-from gsum_assets.plots.main_metrics import has_best, shown_metrics, shown_value
-from gsum_assets.plots.method_ranking import Ranked, standing
+from gsum_assets.evaluation.leaderboard import Row, cells_of, ranked_methods
+from gsum_assets.plots.main_metrics import shown_metrics, shown_value
+from gsum_assets.plots.method_ranking import Ranked
 from gsum_assets.statistics.comparisons import SIGNIFICANT
-
-
-class Cell(NamedTuple):
-    """A mean; half of its interval, "" for lengths; and its comparison, see `standing`."""
-
-    mean: str
-    half: str
-    standing: str
-
-
-class Row(NamedTuple):
-    """A method's cells, None for missing values."""
-
-    method: str
-    cells: Sequence[Cell | None]
-    seconds: float
 
 
 class Grid(NamedTuple):
@@ -86,35 +70,19 @@ def boards(
         if shown:
             metrics = {metric for _, rows in shown for metric in rows}
             first = shown_metrics(shown)
+            rest = sorted(metrics - set(first))
             of_kinds.append(
                 Board(
                     kind,
                     shown,
                     max(row["n"] for _, rows in shown for row in rows.values()),
                     first[0],
-                    _grid(shown, first),
-                    _grid(shown, sorted(metrics - set(first))),
+                    Grid(first, cells_of(shown, first)),
+                    Grid(rest, cells_of(shown, rest)),
                     _pairs(comparisons, first[0], kind, split, [method for method, _ in shown]),
                 )
             )
     return of_kinds
-
-
-def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
-    differ = {m: len({rows[m]["mean"] for _, rows in ranked if m in rows}) > 1 for m in metrics}
-    rows = []
-    for method, row_of in ranked:
-        cells: list[Cell | None] = []
-        for metric in metrics:
-            if metric not in row_of:
-                cells.append(None)
-                continue
-            row = row_of[metric]
-            half = shown_value(metric, (row["high"] - row["low"]) / 2) if has_best(metric) else ""
-            mean = shown_value(metric, row["mean"])
-            cells.append(Cell(mean, half, standing(row, differ[metric])))
-        rows.append(Row(method, cells, max(row["latency_s"] for row in row_of.values())))
-    return Grid(metrics, rows)
 
 
 def _pairs(

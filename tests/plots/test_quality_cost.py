@@ -61,11 +61,11 @@ def test_grades_are_not_percentages_and_the_best_is_highlighted() -> None:
         for p, tie in ((None, True), (0.2, True), (0.01, False))
     ]
     assert [standing(row, several=True) for row in rows] == ["best", "tie", "other"]
-    assert {standing(row, several=False) for row in rows} == {"other"}
-    assert {standing(row | {"n": 5}, several=True) for row in rows} == {"other"}
+    assert {standing(row, several=False) for row in rows} == {"uncompared"}
+    assert {standing(row | {"n": 5}, several=True) for row in rows} == {"uncompared"}
     bound, length = {"method": "oracle-evidence"}, {"metric": "context_tokens"}
     assert {standing(row | bound, several=True) for row in rows} == {"bound"}
-    assert {standing(row | length, several=True) for row in rows} == {"other"}
+    assert {standing(row | length, several=True) for row in rows} == {"uncompared"}
 
 
 def test_svg_is_reproducible_without_dates_or_markup_in_names() -> None:

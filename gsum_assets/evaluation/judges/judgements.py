@@ -17,12 +17,12 @@ from gsum_assets.evaluation.judges.prompts import PROMPTS
 from gsum_assets.evaluation.judges.ratings import accept_what_is_strictly_right, ratings
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.evaluation.judges.verdicts import UNPARSED
-from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
+from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.result import Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.judge_plots import position_bias as draw_position_bias
@@ -205,9 +205,5 @@ def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, S
         shown = {"plot": plot, **shown}
     return {
         "judgements": {**shown, **warning},
-        "win_rates": {
-            **({"plot": matrix} if matrix else {}),
-            "overall": Markdown(to_markdown(rates)),
-            **warning,
-        },
+        "win_rates": {**({"plot": matrix} if matrix else {}), **warning},
     }

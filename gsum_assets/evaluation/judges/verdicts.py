@@ -1,6 +1,5 @@
 """Schemas of a judge's replies, and the verdict in a reply."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -65,13 +64,9 @@ UNPARSED = "unparsed"
 Read = TypeVar("Read", bound=Verdict)
 
 
-def pairwise_verdict(criteria: Sequence[str]) -> type[Verdict]:
-    """Return the schema of which of two answers is better: a `Preference` by each criterion."""
-    return _pairwise_verdict(tuple(criteria))
-
-
 @cache  # replies are recognized by their class
-def _pairwise_verdict(criteria: tuple[str, ...]) -> type[Verdict]:
+def pairwise_verdict(criteria: tuple[str, ...]) -> type[Verdict]:
+    """Return the schema of which of two answers is better: a `Preference` by each criterion."""
     fields: dict[str, Any] = dict.fromkeys(criteria, (Preference, ...))
     doc = "Which of two answers is better, by each criterion."
     return create_model("PairwiseVerdict", __base__=Verdict, __doc__=doc, **fields)

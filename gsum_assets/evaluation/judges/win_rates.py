@@ -167,37 +167,3 @@ def at_equal_length(pairs: Mapping[tuple, Sequence[Valued]]) -> dict[tuple, floa
             break
     rates = 1 / (1 + np.exp(-weights[:-1]))
     return dict(zip(named, rates.tolist(), strict=True))
-
-
-def to_markdown(rates: pa.Table, criterion: str = "overall") -> str:
-    """Return a Markdown table of how often each row was preferred to each column, percent.
-
-    Half the 95% interval follows, and the rate at equal length in brackets; a dash means that there
-    was no verdict.
-    """
-    by_pair = {
-        (row["method"], row["opponent"]): row
-        for row in rates.to_pylist()
-        if row["criterion"] == criterion
-    }
-    methods = sorted({method for method, _ in by_pair})
-    lines = [
-        f"**{criterion}**: how often the row was preferred to the column, percent",
-        "",
-        "| " + " | ".join(["", *methods]) + " |",
-        "|---" + "|---:" * len(methods) + "|",
-    ]
-    for method in methods:
-        cells = [_cell(by_pair.get((method, opponent))) for opponent in methods]
-        lines.append("| " + " | ".join([method, *cells]) + " |")
-    return "\n".join(lines)
-
-
-def _cell(row: dict | None) -> str:
-    if row is None:
-        return ""
-    if row["win_rate"] is None:
-        return "–"
-    equal, half = row["at_equal_length"], 50 * (row["high"] - row["low"])
-    text = f"{100 * row['win_rate']:.0f} ±{half:.0f}"
-    return text if equal is None else f"{text} ({100 * equal:.0f})"

@@ -11,7 +11,6 @@ from gsum_assets.evaluation.judges.bias import SCHEMA, position_bias, share_inte
 from gsum_assets.evaluation.judges.win_rates import (
     Valued,
     at_equal_length,
-    to_markdown,
     win_rates,
 )
 from gsum_assets.pipeline.tables import TABLES
@@ -75,14 +74,6 @@ def test_one_order_gives_no_rate() -> None:
     row = rate(both_orders([("win", "unparsed")]))
     assert (row["win_rate"], row["n"], row["wins"], row["unparsed"]) == (None, 0, 1, 1)
     assert (row["first_won"], row["disagreement"]) == (1, None)
-
-
-def test_matrix_as_text() -> None:
-    text = to_markdown(win_rates(both_orders([("win", "win"), ("win", "win")])))
-    assert "|  | a | b |" in text
-    assert "| a |  | 100 ±33 |" in text
-    assert "| b | 0 ±33 |  |" in text
-    assert "| a |  | – |" in to_markdown(win_rates(both_orders([("win", "unparsed")])))
 
 
 def test_repeats_are_averaged_within_their_order() -> None:
