@@ -225,9 +225,7 @@ class _Pending:
     candidates: dict[bytes, Sequence[str]] = field(default_factory=dict)
 
 
-def _keys(
-    contexts: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]
-) -> list[list[bytes]]:
+def _keys(contexts: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[list[bytes]]:
     """Return the key of each group of candidates that are scored together, row by row."""
     framed = cache(lambda text: framed_text(hash_texts([text])))  # a text occurs in many rows
     return [
