@@ -6,7 +6,7 @@ may belong to two entities therefore stays separate.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pyarrow as pa
 
@@ -23,26 +23,17 @@ _NO_PERSONS = {"organization", "place", "event"}
 
 
 class Groups:
-    """Groups of merged names.
+    """Groups of merged names, and the rule and evidence of each merge by both of its keys.
 
-    Parameters
-    ----------
-    apart : pairs of keys that must not be in one group.
-
-    Attributes
-    ----------
-    links : rule and evidence of each merge, by both of its keys.
+    Keys of a pair in `apart` are never in one group.
     """
 
     def __init__(self, keys: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
         from scipy.cluster.hierarchy import DisjointSet
 
         self._sets = DisjointSet(keys)
+        self._apart = set(map(frozenset, apart))
         self.links: defaultdict[str, dict[str, tuple[str, Sequence[str]]]] = defaultdict(dict)
-        self._enemies: defaultdict[str, set[str]] = defaultdict(set)
-        for first, second in apart:
-            self._enemies[first].add(second)
-            self._enemies[second].add(first)
 
     def group(self, key: str) -> Collection[str]:
         """Return the keys merged with a name, including itself."""
@@ -50,11 +41,9 @@ class Groups:
 
     def may_join(self, first: str, second: str) -> bool:
         """Return whether two names are in different groups that may be merged."""
-        return not self._sets.connected(first, second) and not any(
-            enemy in self._sets and self._sets.connected(enemy, second)
-            for key in self.group(first)
-            for enemy in self._enemies.get(key, ())
-        )
+        pairs = product(self.group(first), self.group(second))
+        is_one = self._sets.connected(first, second)
+        return not is_one and self._apart.isdisjoint(map(frozenset, pairs))
 
     def join(self, first: str, second: str, rule: str, evidence: Sequence[str]) -> None:
         """Merge the groups of two names, if they may be merged."""
@@ -71,7 +60,7 @@ Judge = Callable[[Mapping[str, Name], Groups], tuple[Sequence[tuple[str, str]], 
 
 
 def entity_id(name_key: str) -> str:
-    """Return the id of the entity whose own name has this key, 32 hex digits."""
+    """Return the id of the entity whose own name has this key."""
     return hash_texts(["entity", name_key])
 
 
@@ -88,31 +77,25 @@ def resolve(
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
     - model: `judge`, if there is one, says that what the chunks say of both is about one thing.
 
-    Names that the extractive model alone mentions may have no entity, see `pruned`.
-
-    Homonyms of different types are two names, see `mentioned_names`: one has the key
-    "washington", the other "washington [place]" and the name "Washington (place)".
-
     The first two do not apply to a word that may name several persons: if titles or longer names
     differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". All rules
-    use the whole corpus, so that a new document may undo a merge.
+    use the whole corpus, so that a new document may undo a merge. Some names have no entity, see
+    `pruned`; homonyms of different types are two names, see `mentioned_names`.
     """
     names = mentioned_names(mentions)
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     left_out = pruned(names, chunks)
     included = {key: name for key, name in names.items() if key not in left_out}
-    groups = Groups(included, [*apart, *homonyms])
-    failures: Sequence[str] = ()
+    groups, failures = Groups(included, [*apart, *homonyms]), []
     if settings.aliases:
         _join_persons(included, groups)
         _join_acronyms(included, chunks, groups)
         _join_plurals(included, groups)
         if judge:
             pairs, failures = judge(included, groups)
-            for first, other in pairs:
-                evidence = {min(included[key].chunks) for key in (first, other)}
-                groups.join(first, other, "model", sorted(evidence))
+            for pair in pairs:
+                groups.join(*pair, "model", sorted({min(included[key].chunks) for key in pair}))
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=lambda row: row["name_key"])
@@ -135,10 +118,9 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
         others = longer.get(bare, ()) if bearers[0].person.is_single else ()
         full = [name for other in sorted(others) for name in forms[other]]
         if len(others) < 2 and _may_be_one(bearers, full):
-            proper = [name for name in bearers if name.is_proper_person]
-            families.append((_decided(proper, full), full))
-    for bearers, _ in families:
-        _join_titles(bearers, groups)
+            decided = _decided([name for name in bearers if name.is_proper_person], full)
+            _join_titles(decided, groups)
+            families.append((decided, full))
     for bearers, full in families:
         proper = [name for name in full if name.is_proper_person and name.person.has_capitals]
         _join_short_forms(bearers, proper, groups)
@@ -147,10 +129,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
     """Return whether all forms of a name, with and without titles, may be one person.
 
-    Parameters
-    ----------
-    bearers : forms of one bare name.
-    full : forms of a longer name that begins or ends with it, if any.
+    The name may begin or end a longer one, which has the forms `full`.
     """
     titles_of_full = {title for name in full for title in name.person.telling}
     if full and any(not name.person.telling <= titles_of_full for name in bearers):
@@ -273,10 +252,9 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
     link_of: dict[str, tuple[str, Sequence[str]]] = {own_key: ("own", ())}
     waiting = [own_key]
     for key in waiting:
-        for other, link in sorted(groups.links.get(key, {}).items()):
-            if other not in link_of:
-                link_of[other] = link
-                waiting.append(other)
+        new = {k: link for k, link in groups.links.get(key, {}).items() if k not in link_of}
+        link_of |= new
+        waiting += sorted(new)
     for key, link in link_of.items():
         yield _row(by_key[key], entity_id(own_key), *link)
 

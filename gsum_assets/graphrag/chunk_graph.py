@@ -18,13 +18,7 @@ from gsum_resources.text.vocabulary import words_in
 
 @dataclass
 class ChunkGraph:
-    """The extracted graph of one chunk, or of a window of chunks, in the order of extraction.
-
-    Attributes
-    ----------
-    chunk : its text and identity.
-    failures : items left out of malformed replies.
-    """
+    """The extracted graph of a chunk or window, whose text and identity are `chunk`."""
 
     chunk: Mapping[str, Any]
     entities: dict[str, dict] = field(default_factory=dict)
@@ -59,26 +53,30 @@ class ChunkGraph:
             slot = sense_key(key, kind)
             mention = self.entities.get(slot)
         if mention is None:
-            named = {"name": name, "name_key": key, "type": kind, "description": description}
-            is_verbatim = holds(self.text_key, key)
             self.entities[slot] = {
-                **named,
+                "name": name,
+                "name_key": key,
+                "type": kind,
+                "description": description,
                 "round": nth,
-                "is_verbatim": is_verbatim,
+                "is_verbatim": holds(self.text_key, key),
                 "model": model,
             }
         elif not mention["type"] or mention["round"] == nth:
             mention["type"] = mention["type"] or kind
             mention["description"] = _joined(mention["description"], description)
 
+    def name(self, name: str, nth: int, model: str) -> str:
+        """Return the key of a name, which becomes an entity if it is not mentioned otherwise."""
+        if (key := name_key(name)) not in self.entities:
+            self.entity(name, "", "", nth, model)
+        return key
+
     def relationship(
         self, ends: tuple[str, str], description: str, strength: int, nth: int, model: str
     ) -> None:
         """Add a relationship, and its ends if they are not mentioned otherwise."""
-        source, target = (name_key(end) for end in ends)
-        for end in ends:
-            if name_key(end) not in self.entities:
-                self.entity(end, "", "", nth, model)
+        source, target = (self.name(end, nth, model) for end in ends)
         description = flat_text(description)
         mention = self.relationships.get(frozenset((source, target)))
         if mention is None:
@@ -96,13 +94,9 @@ class ChunkGraph:
 
     def claim(self, claim: Any, nth: int, model: str) -> None:
         """Add a claim, and its subject if it is not mentioned otherwise."""
-        subject, statement = name_key(claim.subject), flat_text(claim.description)
-        if (subject, statement) in self.claims:
-            return
-        if subject not in self.entities:
-            self.entity(claim.subject, "", "", nth, model)
+        subject, statement = self.name(claim.subject, nth, model), flat_text(claim.description)
         object_key = name_key(claim.object)
-        self.claims[subject, statement] = {
+        new = {
             "subject_key": subject,
             "object_key": object_key if object_key and object_key != subject else None,
             "type": " ".join(claim.type.split()).lower(),
@@ -114,6 +108,7 @@ class ChunkGraph:
             "round": nth,
             "model": model,
         }
+        self.claims.setdefault((subject, statement), new)
 
     def size(self) -> int:
         """Return the number of items."""
@@ -165,9 +160,8 @@ def in_chunks(graph: ChunkGraph, chunks: Sequence[Mapping[str, Any]]) -> list[Ch
 
 def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
     """Return the rows of four tables, and a line for each chunk with failures."""
-    rows: dict[str, list[dict]] = {
-        name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
-    }
+    names = ("extractions", "entity_mentions", "relationship_mentions", "claims")
+    rows: dict[str, list[dict]] = {name: [] for name in names}
     failures = []
     for graph in graphs:
         of_chunk = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
@@ -177,21 +171,17 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
             ("claims", graph.claims, ("subject",)),
         ):
             for position, mention in enumerate(mentions.values()):
-                types = {
-                    f"{end}_type": graph.entities[mention[f"{end}_key"]]["type"] for end in ends
-                }
+                type_of = {end: graph.entities[mention[f"{end}_key"]]["type"] for end in ends}
+                types = {f"{end}_type": kind for end, kind in type_of.items()}
                 rows[table].append({**of_chunk, "position": position, **mention, **types})
-        rows["extractions"].append(
-            {
-                **of_chunk,
-                "n_rounds": graph.n_rounds,
-                "n_entities": len(graph.entities),
-                "n_relationships": len(graph.relationships),
-                "n_claims": len(graph.claims),
-                "problems": graph.failures,
-                **graph.usage,
-            }
-        )
+        counts = {
+            "n_rounds": graph.n_rounds,
+            "n_entities": len(graph.entities),
+            "n_relationships": len(graph.relationships),
+            "n_claims": len(graph.claims),
+        }
+        extraction = {**of_chunk, **counts, "problems": graph.failures, **graph.usage}
+        rows["extractions"].append(extraction)
         if graph.failures:
             where = f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}'"
             failures.append(f"{where}: {'; '.join(graph.failures)}")

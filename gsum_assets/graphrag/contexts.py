@@ -36,13 +36,7 @@ _FINEST = 99  # level of the reports of local answers
 
 @dataclass(frozen=True)
 class AnswerPrompt:
-    """Lengths of the prompts of answers and of the answers themselves.
-
-    Attributes
-    ----------
-    tokens : length of the longest prompt, of map and of reduce, in the unit of `count_tokens`.
-    max_words : length of a final answer.
-    """
+    """Length of the longest prompt, of map and of reduce, and words of a final answer."""
 
     tokens: int
     max_words: int
@@ -53,30 +47,24 @@ class AnswerPrompt:
         return answer_room(query, self.tokens, self.max_words, self.count_tokens, of_points)
 
 
-def all_reports(index: Index, level: int | None, otherwise: Choose) -> Choose:
-    """Return the choice of all reports of a level, or of all, in the scope, shuffled (paper, 2.6).
-
-    Parameters
-    ----------
-    otherwise : see `_reports_or`.
-    """
+def all_reports(index: Index, level: int | None) -> Choose:
+    """Return the choice of all reports of a level, or of all, in the scope, shuffled (2.6)."""
 
     @cache
     def shuffled(document_id: str | None) -> Sequence[Passage]:
         return sorted(index.reports(level, document_id), key=lambda report: _draw(report.node_id))
 
-    return _reports_or(index, lambda query: shuffled(query["document_id"]), otherwise)
+    return lambda query: shuffled(query["document_id"])
 
 
 def relevant_reports(
-    index: Index, vectors: Mapping[str, np.ndarray], prompt: AnswerPrompt, otherwise: Choose
+    index: Index, vectors: Mapping[str, np.ndarray], prompt: AnswerPrompt
 ) -> Choose:
     """Return the choice of the reports of all levels most similar to a question, in one prompt.
 
     Parameters
     ----------
     vectors : unit vector of each question, `(dim,)`.
-    otherwise : see `_reports_or`.
     """
 
     @cache
@@ -84,24 +72,21 @@ def relevant_reports(
         document_id: str | None,
     ) -> tuple[Sequence[Passage], np.ndarray, Mapping[str, int]]:
         reports = index.reports(None, document_id)
-        ids = [report.node_id for report in reports]
-        sizes = lengths((report.text for report in reports), prompt.count_tokens)
-        return reports, index.vectors("report", ids) if ids else np.empty((0, 0)), sizes
+        of_reports = index.vectors("report", [report.node_id for report in reports])
+        return reports, of_reports, lengths((r.text for r in reports), prompt.count_tokens)
 
     def choose(query: dict) -> Sequence[Passage]:
         reports, of_reports, sizes = in_scope(query["document_id"])
-        if not reports:
-            return []
         ids = [report.node_id for report in reports]
         order = nearest(vectors[query["query_id"]], of_reports, ids, len(ids))
         passages = [replace(reports[i], score=cosine) for i, cosine in order]
         # one that is too long is cut where it is mapped
         return fitting(passages, sizes, prompt.room(query)) or passages[:1]
 
-    return _reports_or(index, choose, otherwise)
+    return choose
 
 
-def _reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
+def reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
     """Return a choice of reports, and `otherwise` where they cannot have been chosen.
 
     That is for a document that no report cites, and for a corpus without communities. Where all
@@ -149,7 +134,6 @@ def around(
 
     Parameters
     ----------
-    neighbourhood_of : see `neighbourhoods`.
     vectors : unit vector of each question, `(dim,)`.
     """
     best = _best_chunks(rankings, chunks)
@@ -178,53 +162,34 @@ def around(
 def neighbourhoods(
     index: Index, chunks: pa.Table, claims: pa.Table, aliases: pa.Table
 ) -> "Callable[[str | None], Neighbourhood]":
-    """Return a function to what is known of entities in a document; None: in the whole corpus.
-
-    Parameters
-    ----------
-    chunks : rows of `chunks`.
-    claims, aliases : rows of `graphrag.claims` and `graphrag.aliases`.
-    """
-
-    @cache
-    def of(document_id: str | None) -> Neighbourhood:
-        if document_id is None:
-            return Neighbourhood(index, None, list(index.by_id), claims, aliases)
-        inside = chunks.filter(pc.equal(chunks["document_id"], document_id))
-        ids = index.entities_within(inside["chunk_id"].to_pylist())
-        own_claims = claims.filter(pc.equal(claims["document_id"], document_id))
-        return Neighbourhood(index, document_id, ids, own_claims, aliases)
-
-    return of
+    """Return a function from a document, or None, to its neighbourhood."""
+    return cache(lambda document_id: Neighbourhood(index, document_id, chunks, claims, aliases))
 
 
 class Neighbourhood:
-    """What is known of the entities of a document, or of a corpus.
-
-    Parameters
-    ----------
-    ids : entities of the scope.
-    claims : rows of `graphrag.claims` of the scope.
-    """
+    """What is known of the entities of a document; None: of the whole corpus."""
 
     def __init__(
         self,
         index: Index,
         document_id: str | None,
-        ids: Sequence[str],
+        chunks: pa.Table,
         claims: pa.Table,
         aliases: pa.Table,
     ) -> None:
+        ids = list(index.by_id)
+        if document_id is not None:
+            inside = chunks.filter(pc.equal(chunks["document_id"], document_id))
+            ids = index.entities_within(inside["chunk_id"].to_pylist())
+            claims = claims.filter(pc.equal(claims["document_id"], document_id))
         self._index, self._document_id, self._ids = index, document_id, ids
-        self._vectors = index.vectors("entity", ids) if ids else None
+        self._vectors = index.vectors("entity", ids)
         self._claims = claims_by_subject(claims, aliases, index.by_id)
         reports = index.reports(_FINEST, document_id)
         self._reports = [replace(report, document_id=None) for report in reports]
 
     def nearest(self, vector: np.ndarray, n: int) -> Mapping[str, float]:
         """Return the entities nearest to a unit vector `(dim,)` with their cosines."""
-        if self._vectors is None:
-            return {}
         return {self._ids[i]: cosine for i, cosine in nearest(vector, self._vectors, self._ids, n)}
 
     def known_of(self, near: Mapping[str, float]) -> Sequence[Passage]:
@@ -289,12 +254,7 @@ def _best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[
 
 
 def fitting(passages: Sequence[Passage], sizes: Mapping[str, int], room: Room) -> Sequence[Passage]:
-    """Return the first passages that fit together.
-
-    Parameters
-    ----------
-    sizes : length of each text.
-    """
+    """Return the first passages that fit together, by the length of each text."""
     return passages[: n_fitting([sizes[passage.text] for passage in passages], room)]
 
 

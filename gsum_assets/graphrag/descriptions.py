@@ -42,17 +42,11 @@ class Described:
 def merge_descriptions(
     things: Mapping[str, Described], model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> list[str]:
-    """Merge the descriptions of each thing that has several.
+    """Merge the descriptions of each thing that has several; return a line for each failure.
 
     Those of few words together are joined, without a request (ours); rules, whose requests cost
     nothing, choose sentences of them. Descriptions that do not fit into one prompt are merged in
     batches, then the results are merged. Without a valid reply, they are joined and cut.
-
-    Returns
-    -------
-    list[str]
-        A line for each thing whose descriptions could not be merged, with its id: Dagster keeps
-        these lines, also after the documents that name the thing are deleted.
     """
     count_tokens = counter_for(model, PROMPT_TOKENS)
     if not getattr(model, "only_quotes", False):

@@ -19,10 +19,7 @@ _MOST_CITED = 10  # chunks per finding, plus one for each entity that these do n
 class Element:
     """An entity, a relationship, a claim, or a report on a child community.
 
-    Attributes
-    ----------
-    size : length of the text, word pieces.
-    chunk_ids : chunks that support it; each mentions at least one of these entities.
+    Its size is in word pieces; each of its chunks mentions one of its entities.
     """
 
     text: str
@@ -33,14 +30,9 @@ class Element:
 
 @dataclass(frozen=True)
 class Elements:
-    """All elements of a corpus.
+    """All elements of a corpus, by id, and the document of each chunk.
 
-    Attributes
-    ----------
-    claims : claims by entity_id, in reading order.
-    name_keys : of entities, without the sense of a homonym: a finding says "Washington" also of
-        "washington [place]".
-    document_of : document of each chunk.
+    `name_keys` lack the sense of a homonym: a finding says "Washington" also of the place.
     """
 
     entities: Mapping[str, Element]
@@ -118,34 +110,29 @@ def elements_of(
     """Return the elements of a corpus from the rows of these tables."""
     row_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = relationships.to_pylist()
-    texts = [entity_text(row) for row in row_of.values()]
-    joined = [relationship_text(row, row_of) for row in related]
     claims_of = claims_by_subject(claims, aliases, row_of)
-    about = (text for of_entity in claims_of.values() for text in of_entity)
-    sizes = lengths([*texts, *joined, *about], count_tokens)
-
-    def element(text: str, entity_ids: Sequence[str], chunk_ids: Sequence[str]) -> Element:
-        return Element(text, sizes[text], entity_ids, chunk_ids)
-
-    places = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
-    return Elements(
-        {
-            i: element(text, [i], row["chunk_ids"])
-            for text, (i, row) in zip(texts, row_of.items(), strict=True)
-        },
-        {
-            row["relationship_id"]: element(
-                text, [row["source_id"], row["target_id"]], row["chunk_ids"]
-            )
-            for text, row in zip(joined, related, strict=True)
-        },
-        {
-            i: [element(text, [i], [row["chunk_id"]]) for text, row in of_entity.items()]
+    texts = [
+        *((entity_text(row), [i], row["chunk_ids"]) for i, row in row_of.items()),
+        *(
+            (relationship_text(row, row_of), [row["source_id"], row["target_id"]], row["chunk_ids"])
+            for row in related
+        ),
+        *(
+            (text, [i], [row["chunk_id"]])
             for i, of_entity in claims_of.items()
-        },
+            for text, row in of_entity.items()
+        ),
+    ]
+    sizes = lengths((text for text, *_ in texts), count_tokens)
+    elements = iter([Element(text, sizes[text], *ids) for text, *ids in texts])
+    ids, documents = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
+    return Elements(
+        {i: next(elements) for i in row_of},
+        {row["relationship_id"]: next(elements) for row in related},
+        {i: [next(elements) for _ in of_entity] for i, of_entity in claims_of.items()},
         {i: row["degree"] for i, row in row_of.items()},
         {i: row["name_key"].partition(" [")[0] for i, row in row_of.items()},
-        dict(zip(*places, strict=True)),
+        dict(zip(ids, documents, strict=True)),
     )
 
 
@@ -167,20 +154,18 @@ def claims_by_subject(
 ) -> Mapping[str, Mapping[str, dict]]:
     """Return the first row of each distinct text of a claim, by the entity that it is about.
 
-    Texts are in reading order. Claims about names that were pruned are left out.
+    Texts are in reading order. Claims about pruned names are left out.
     """
     entity_of = entity_finder(aliases)
     claims_of: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in by_document(claims):
-        entity_id = entity_of(row["subject_key"], row["subject_type"])
-        if entity_id is not None:
-            text = claim_text(row, entities[entity_id]["name"])
+        if entity_id := entity_of(row["subject_key"], row["subject_type"]):
+            text = _claim_text(row, entities[entity_id]["name"])
             claims_of[entity_id].setdefault(text, row)
     return claims_of
 
 
-def claim_text(claim: Mapping, subject: str) -> str:
-    """Return the text of a claim."""
+def _claim_text(claim: Mapping, subject: str) -> str:
     status = "" if claim["status"] == "true" else f", {claim['status']}"
     dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
     return f"Claim about {subject}{status}:\n{claim['description']}{f' ({dates})' if dates else ''}"

@@ -1,8 +1,6 @@
 """Names mentioned in a corpus: homonyms among them, and those that name nothing.
 
-The extractive model reads one chunk and lists every noun phrase that might matter. Only the whole
-corpus shows which of them do, so they are judged where mentions are merged, from all chunks: a
-document added or deleted may change the verdict, and an update equals a rebuild.
+The extractive model lists every noun phrase of a chunk; the whole corpus shows which matter.
 """
 
 import math
@@ -103,24 +101,21 @@ class Name:
         return parse_person(self.name, self.bare_key)
 
     @cached_property
-    def is_person(self) -> bool:
-        """Whether at least three quarters of the mentions with a type are of a person."""
-        return 0 < _MOST * self._n_typed <= self.types[PERSON]
+    def is_person(self) -> bool | None:
+        """Whether at least three quarters of the mentions with a type are of a person, if any."""
+        n_typed = sum(n for kind, n in self.types.items() if kind not in ("", OTHER))
+        return self.types[PERSON] >= _MOST * n_typed if n_typed else None
 
     @property
     def is_proper_person(self) -> bool:
         """Whether it names one person, and may be merged with other names of that person."""
-        return self.is_person and self.person.is_proper
-
-    @cached_property
-    def _n_typed(self) -> int:
-        return sum(n for kind, n in self.types.items() if kind not in ("", OTHER))
+        return bool(self.is_person) and self.person.is_proper
 
     def differs_in_kind(self, other: "Name") -> bool:
         """Return whether one of two names is a person's and the other a typed thing's."""
-        return bool(self._n_typed and other._n_typed) and self.is_person != other.is_person
+        return {self.is_person, other.is_person} == {True, False}
 
-    @cached_property
+    @property
     def is_acronym(self) -> bool:
         """Whether it is usually written as an acronym, unlike "us"."""
         written = sum(n for name, n in self.spellings.items() if is_acronym(name))
@@ -197,17 +192,11 @@ def pruned(names: Mapping[str, Name], chunks: pa.Table) -> set[str]:
     Dunning (1993) against Zipf's law over the ranks of the packaged vocabulary. If it is only
     moderately frequent, it must be concentrated on few documents. A phrase once in each of most
     documents is boilerplate.
-
-    Parameters
-    ----------
-    names : all names of the corpus by key.
-    chunks : rows of `chunks`.
     """
     candidates = {key: name for key, name in names.items() if name.is_guessed}
-    ids, texts = chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist()
-    position_of = dict(zip(ids, chunks["position"].to_pylist(), strict=True))
-    single = {key for key in candidates if " " not in key}
-    lower, upper, as_noun, in_chunks = _word_counts(single, texts)
+    ids, texts, positions = (chunks[c].to_pylist() for c in ("chunk_id", "text", "position"))
+    position_of = dict(zip(ids, positions, strict=True))
+    lower, upper, as_noun, in_chunks = _word_counts({k for k in candidates if " " not in k}, texts)
     n_words = sum(len(text.split()) for text in texts) / max(1, len(texts))
     n_documents = len({d for name in names.values() for d in name.documents})
 
@@ -239,11 +228,11 @@ def pruned(names: Mapping[str, Name], chunks: pa.Table) -> set[str]:
 
 
 def _recurrences(name: Name, position_of: Mapping[str, int]) -> int:
-    """Return the number of chunks that mention a name, without neighbours of earlier ones."""
+    """Return the number of chunks that mention a name, without neighbours of counted ones."""
     n = 0
     for chunk_ids in name.chunks_by_document.values():
         last = -2
-        for position in sorted(position_of[chunk_id] for chunk_id in chunk_ids):
+        for position in sorted(map(position_of.__getitem__, chunk_ids)):
             if position - last > 1:
                 n, last = n + 1, position
     return n

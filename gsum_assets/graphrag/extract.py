@@ -1,15 +1,8 @@
 """Entities, relationships and claims of every chunk (paper, 2.2).
 
-One request extracts all three from a window of neighbouring chunks: instructions and schema cost as
-much as three chunks, and the text that they share is read a single time. What is found is then
-assigned to those chunks that name it, since all else cites chunks. The windows of a document depend
-on that document alone, and are as full as can be: ends chosen by content, as those of chunks are,
-need 6% more requests and change as many after an edit.
-
-A gleaning is one more request that begins as the first one and
-shows what was found; an empty reply means that nothing was missed. It is sent only where rules find
-names that the reply lacks. The paper uses two requests for a gleaning: whether anything was missed,
-then what.
+One request extracts all three from a window of neighbouring chunks of a document; its items are
+assigned to those chunks that name them. A gleaning is one more request that begins as the first one
+and shows what was found, sent only where rules find names that the reply lacks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,13 +38,9 @@ Chunk = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Window:
-    """Neighbouring chunks of a document as one text.
+    """Neighbouring rows of `chunks` of a document, and its text from the first to the last.
 
-    Attributes
-    ----------
-    chunks : rows of `chunks`.
-    text : the document from the first chunk to the last.
-    label : title and speakers of the document; "" where a chunk is read alone by rules.
+    The label is title and speakers of the document; "" for a chunk that is read alone.
     """
 
     chunks: Sequence[Chunk]
@@ -70,12 +59,7 @@ def extract(
 
     The requests of each round are sent for all windows together; a window whose last round had
     nothing new, or failed, gets no further ones. Valid items of malformed replies are stored. A
-    model that works by rules reads each chunk alone, as its rules do, and finds nothing more in a
-    second round.
-
-    Parameters
-    ----------
-    documents : rows of `documents` with these chunks.
+    model that works by rules reads each chunk alone, once.
     """
     columns = ["chunk_id", "document_id", "position", "text", "start", "end", "n_tokens"]
     order = [("document_id", "ascending"), ("position", "ascending")]
@@ -97,6 +81,12 @@ def extract(
     ]
     open_windows = [(window, graph) for window, graph in read if window.text.strip()]
     for nth in range((0 if is_rules else settings.gleanings) + 1):
+        if nth:
+            open_windows = [
+                (window, graph)
+                for window, graph in open_windows
+                if graph.is_open and (not has_case(window.text) or graph.missed())
+            ]
         requests = [
             replace(
                 bare,
@@ -108,20 +98,14 @@ def extract(
             )
             for window, graph in open_windows
         ]
+        assert bare.schema is not None
         for (_, graph), reply in zip(open_windows, model.complete(requests), strict=True):
-            assert bare.schema is not None
             _add_items(graph, reply, nth, bare.schema)
-        open_windows = [(window, graph) for window, graph in open_windows if _may_lack(graph)]
     return tabulated([part for window, graph in read for part in in_chunks(graph, window.chunks)])
 
 
 def _bare_request(settings: ExtractionSettings, prompts: Prompts, is_rules: bool) -> Request:
-    """Return the request of a window without its text.
-
-    Parameters
-    ----------
-    is_rules : whether the model works by rules, which state strengths and quotations for nothing.
-    """
+    """Return the request of a window without its text; rules state strengths and quotations."""
     types = list(dict.fromkeys([*settings.entity_types, OTHER]))
     has_claims = is_rules if settings.claims is None else settings.claims
     return Request(
@@ -162,11 +146,6 @@ def _gleaning(graph: ChunkGraph, prompts: Prompts) -> str:
     )
 
 
-def _may_lack(graph: ChunkGraph) -> bool:
-    """Return whether a further round may find something."""
-    return graph.is_open and (not has_case(graph.chunk["text"]) or bool(graph.missed()))
-
-
 def _add_items(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
     """Add the items of a reply, and close a chunk whose reply has nothing new."""
     before = graph.size()
@@ -192,10 +171,7 @@ def joined_windows(
 ) -> Iterator[Window]:
     """Yield windows of at most `max_tokens`, and a chunk that is longer by itself.
 
-    Parameters
-    ----------
-    chunks : rows of `chunks`, by document and position.
-    documents : rows of `documents` with these chunks.
+    The rows of `chunks` are in the order of documents and positions.
     """
     rows = documents.select(["document_id", "title", "text"]).to_pylist()
     document_of = {row["document_id"]: row for row in rows}

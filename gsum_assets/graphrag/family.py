@@ -16,6 +16,7 @@ from gsum_assets.graphrag.contexts import (
     nearest_chunks,
     neighbourhoods,
     relevant_reports,
+    reports_or,
 )
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index import INDEX
@@ -80,7 +81,8 @@ def _contexts(inputs: Inputs) -> pa.Table:
     if method.reads == "chunks":
         return context_rows(queries, otherwise)
     if method.reads == "reports":
-        return context_rows(queries, all_reports(index, method.level, otherwise))
+        reports = all_reports(index, method.level)
+        return context_rows(queries, reports_or(index, reports, otherwise))
     if method.reads == "nearest":
         ranked = inputs.table("rankings"), inputs.table("chunks")
         return context_rows(queries, nearest_chunks(*ranked, prompt))
@@ -88,10 +90,13 @@ def _contexts(inputs: Inputs) -> pa.Table:
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
     if method.reads == "relevant":
-        return context_rows(queries, relevant_reports(index, by_question, prompt, otherwise))
-    read = ("chunks", "claims", "aliases")
+        reports = relevant_reports(index, by_question, prompt)
+        return context_rows(queries, reports_or(index, reports, otherwise))
+    tables = ("chunks", "claims", "aliases")
     neighbourhood_of = inputs.derived(
-        "neighbourhoods", (*_INDEX, *read), lambda: neighbourhoods(index, *map(inputs.table, read))
+        "neighbourhoods",
+        (*_INDEX, *tables),
+        lambda: neighbourhoods(index, *map(inputs.table, tables)),
     )
     ranked = inputs.table("rankings"), inputs.table("chunks")
     choose = around(neighbourhood_of, *ranked, by_question, _n_entities(inputs), prompt)

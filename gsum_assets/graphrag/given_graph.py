@@ -1,12 +1,12 @@
-"""Entities and relationships from two Parquet files of the corpus folder instead of a model.
+"""Entities, relationships and communities from files of the corpus folder instead of a model.
 
-The columns are those of Microsoft's GraphRAG, so that its output can be imported. Its ids of text
-units differ from our chunk ids: rows without a chunk_id of ours are located by name. The mentions
-of a chunk depend only on the files and that chunk, so buckets can be computed separately.
+Microsoft's ids of text units differ from our chunk ids: rows without a chunk_id of ours are located
+by name. The mentions of a chunk depend only on the files and that chunk, so buckets can be computed
+separately.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,17 +16,22 @@ import pyarrow as pa
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key, texts_holding
 from gsum_assets.graphrag.chunk_graph import ChunkGraph, tabulated
+from gsum_assets.graphrag.communities import Community, ranked
 from gsum_assets.graphrag.entity_names import SENSES, are_homonyms, sense_key
-from gsum_assets.graphrag.given_rows import EntityRow, RelationshipRow, Row, good_rows
-from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.graphrag.given_files import (
+    CommunityRow,
+    EntityRow,
+    GivenReport,
+    RelationshipRow,
+    Row,
+    read_graph,
+)
 from gsum_assets.pipeline.result import Result
 from gsum_resources.text.sentences import join_texts
 from gsum_resources.text.vocabulary import words_in
 
-_ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])
-_EntityRows = Sequence[EntityRow]
-_PairRows = Sequence[RelationshipRow]
+Locate = Callable[[Sequence[Row], Collection[int]], set[int]]
 
 
 @dataclass(frozen=True)
@@ -40,53 +45,28 @@ class Given:
     failures : a line for each file with invalid rows.
     """
 
-    entities: Mapping[str, _EntityRows]
-    relationships: Mapping[tuple[str, ...], _PairRows]
+    entities: Mapping[str, Sequence[EntityRow]]
+    relationships: Mapping[tuple[str, ...], Sequence[RelationshipRow]]
     failures: Sequence[str]
 
 
 def read_given(folder: Path) -> Given | None:
-    """Return the graph in `graph/` of a corpus folder, or None if there is none.
-
-    Invalid rows are left out.
-
-    Raises
-    ------
-    CorpusError
-        If only one of the files exists, or a file is not Parquet or lacks a column.
-    """
-    missing = [name for name in GRAPH_FILES if not (folder / name).is_file()]
-    if len(missing) == len(GRAPH_FILES):
+    """Return the graph of a corpus folder, or None if there is none; errors as of `read_graph`."""
+    if (rows := read_graph(folder)) is None:
         return None
-    if missing:
-        (other,) = set(GRAPH_FILES) - set(missing)
-        raise CorpusError(
-            f"{folder / other} exists without {missing[0]}; add that file, or remove the first to "
-            "have the graph extracted"
-        )
-    entities, entity_errors = good_rows(folder, _ENTITIES, EntityRow)
-    relationships, relationship_errors = good_rows(folder, _RELATIONSHIPS, RelationshipRow)
-    pairs: dict[tuple[str, ...], list[RelationshipRow]] = defaultdict(list)
-    for row in relationships:
-        pairs[tuple(sorted((name_key(row.source), name_key(row.target))))].append(row)
-    return Given(
-        dict(sorted(_by_sense(entities).items())),
-        dict(sorted(pairs.items())),
-        [*entity_errors, *relationship_errors],
-    )
-
-
-def _by_sense(rows: _EntityRows) -> dict[str, list[EntityRow]]:
-    """Return the rows of each name; a homonym of the most frequent sense has a key of its own."""
+    entities, relationships, failures = rows
     types: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
+    for row in entities:
         types[name_key(row.title)][row.type] += 1
     by_key: dict[str, list[EntityRow]] = defaultdict(list)
-    for row in rows:
+    for row in entities:  # a homonym of the most frequent sense has a key of its own
         key = name_key(row.title)
         first = _commonest(["", *(kind for kind in types[key].elements() if kind in SENSES)])
         by_key[sense_key(key, row.type) if are_homonyms(first, row.type) else key].append(row)
-    return by_key
+    pairs: dict[tuple[str, ...], list[RelationshipRow]] = defaultdict(list)
+    for row in relationships:
+        pairs[tuple(sorted((name_key(row.source), name_key(row.target))))].append(row)
+    return Given(dict(sorted(by_key.items())), dict(sorted(pairs.items())), failures)
 
 
 def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Result:
@@ -94,12 +74,8 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
 
     An entity is mentioned in the chunks listed in its rows, or else in those that contain its name,
     and in all chunks of its relationships. A relationship is mentioned in the chunks listed in its
-    rows, or else in those that mention both ends. Rows of one name or one pair are combined.
-
-    Parameters
-    ----------
-    is_whole : whether these are all chunks of the corpus; only then are rows without a chunk
-        reported.
+    rows, or else in those that mention both ends. Rows of one name or one pair are combined. Rows
+    without a chunk are reported if these are all chunks of the corpus.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
     columns = ["chunk_id", "document_id", "position", "text", "start", "end"]
@@ -114,13 +90,12 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
         ends = _commonest((row.source, row.target) for row in pair)
         # clipped to 1 to 10; NaN is 1
         strength = max(round(min(10.0, max(1.0, row.weight))) for row in pair)
-        description = _description(pair)
         for number in numbers:
-            graphs[number].relationship(ends, description, strength, 0, "")
+            graphs[number].relationship(ends, _description(pair), strength, 0, "")
     failures = list(given.failures)
     for file, what, located in (
-        (_ENTITIES, "entities are in no chunk", [mentioned[key] for key in given.entities]),
-        (_RELATIONSHIPS, "relationships have both ends in no chunk", numbers_of_pairs),
+        (GRAPH_FILES[0], "entities are in no chunk", [mentioned[key] for key in given.entities]),
+        (GRAPH_FILES[1], "relationships have both ends in no chunk", numbers_of_pairs),
     ):
         n_missed = sum(not numbers for numbers in located)
         if n_missed and is_whole:
@@ -133,25 +108,25 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
 
 def _located(
     given: Given, graphs: Sequence[ChunkGraph]
-) -> tuple[dict[str, Set[int]], list[Set[int]]]:
+) -> tuple[dict[str, Set[int]], list[set[int]]]:
     """Return the numbers of the chunks that mention each entity and each relationship."""
     named = {key: name_key(rows[0].title) for key, rows in given.entities.items()}
     ends = {end for pair in given.relationships for end in pair}
     mentioned: dict[str, Set[int]] = dict(
         texts_holding({*named.values(), *ends}, [graph.text_key for graph in graphs])
     )
-    locator = _Locator(graphs)
+    locate = _locator(graphs)
     containing = {key: mentioned[name] for key, name in named.items()}
     homonyms: dict[str, list[str]] = defaultdict(list)
     for key, rows in given.entities.items():
-        mentioned[key] = locator.numbers(rows, containing[key])
+        mentioned[key] = locate(rows, containing[key])
         homonyms[named[key]].append(key)
 
     def naming(end: str) -> Set[int]:
         return set().union(mentioned[end], *(mentioned[key] for key in homonyms[end]))
 
     numbers_of_pairs = [
-        locator.numbers(rows, naming(source) & naming(target))
+        locate(rows, naming(source) & naming(target))
         for (source, target), rows in given.relationships.items()
     ]
     for pair, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
@@ -160,48 +135,40 @@ def _located(
     return mentioned, numbers_of_pairs
 
 
-class _Locator:
-    """Finds the chunks of rows by their chunk ids, or else passages, or else documents."""
+def _locator(graphs: Sequence[ChunkGraph]) -> Locate:
+    """Return a function from combined rows, and the numbers of the chunks with their names, to the
+    numbers of their chunks: by chunk ids, or else passages, or else documents.
+    """
+    words = [frozenset(words_in(graph.text_key)) for graph in graphs]
+    number_of = {graph.chunk["chunk_id"]: n for n, graph in enumerate(graphs)}
+    of_document: dict[str, list[int]] = defaultdict(list)
+    for number, graph in enumerate(graphs):
+        of_document[graph.chunk["document_id"]].append(number)
 
-    def __init__(self, graphs: Sequence[ChunkGraph]) -> None:
-        self._chunks = [graph.chunk for graph in graphs]
-        self._words = [frozenset(words_in(graph.text_key)) for graph in graphs]
-        self._number_of = {chunk["chunk_id"]: n for n, chunk in enumerate(self._chunks)}
-        self._of_document: dict[str, list[int]] = defaultdict(list)
-        for number, chunk in enumerate(self._chunks):
-            self._of_document[chunk["document_id"]].append(number)
-
-    def numbers(self, rows: Sequence[Row], named: Collection[int]) -> Set[int]:
-        """Return the numbers of the chunks of combined rows.
-
-        Of a passage that contains no name, the chunk is meant that shares most words with the
-        description.
-
-        Parameters
-        ----------
-        named : numbers of the chunks with the names.
-        """
+    def locate(rows: Sequence[Row], named: Collection[int]) -> set[int]:
         found: set[int] = set()
         wanted = frozenset(words_in(name_key(_description(rows))))
         for row in rows:
             if row.chunk_ids:
-                found.update(self._number_of[i] for i in row.chunk_ids if i in self._number_of)
+                found.update(number_of[i] for i in row.chunk_ids if i in number_of)
             elif row.passages:
                 for passage in row.passages:
-                    inside = list(self._inside(passage.document_id, passage.start, passage.end))
-                    nearest = sorted(inside, key=lambda n: -len(wanted & self._words[n]))[:1]
+                    inside = [
+                        n
+                        for n in of_document[passage.document_id]
+                        if graphs[n].chunk["start"] < passage.end
+                        and passage.start < graphs[n].chunk["end"]
+                    ]
+                    # of a passage without the name, the chunk that is worded most alike
+                    nearest = sorted(inside, key=lambda n: -len(wanted & words[n]))[:1]
                     found.update([n for n in inside if n in named] or nearest)
+            elif row.document_ids:
+                found.update(n for i in row.document_ids for n in of_document[i] if n in named)
             else:
-                there = row.document_ids
-                found.update(
-                    n for n in named if not there or self._chunks[n]["document_id"] in there
-                )
+                found.update(named)
         return found
 
-    def _inside(self, document_id: str, start: int, end: int) -> Iterator[int]:
-        for number in self._of_document[document_id]:
-            if self._chunks[number]["start"] < end and start < self._chunks[number]["end"]:
-                yield number
+    return locate
 
 
 def _commonest(values: Iterable[_Value]) -> _Value:
@@ -212,3 +179,39 @@ def _commonest(values: Iterable[_Value]) -> _Value:
 
 def _description(rows: Iterable[Row]) -> str:
     return join_texts(sorted({row.description for row in rows} - {""}))
+
+
+def hierarchy(
+    given: Sequence[CommunityRow], entities: pa.Table
+) -> list[tuple[Community, GivenReport | None]]:
+    """Return the communities in the order of `split_components`, each with its report.
+
+    Names of no entity are left out, and an entity that no community of a level names has one of its
+    own. One that several communities of one parent name is in the first of them.
+    """
+    ids_of: dict[str, set[str]] = defaultdict(set)
+    columns = (entities[name].to_pylist() for name in ("entity_id", "name_key"))
+    for entity_id, key in zip(*columns, strict=True):
+        ids_of[key.partition(" [")[0]].add(entity_id)
+    row_of = {row.community: row for row in sorted(given, key=lambda row: row.community)}
+    children: dict[int, list[int]] = defaultdict(list)
+    for number, row in row_of.items():
+        children[row.parent if row.parent in row_of else -1].append(number)
+    found: list[tuple[Community, GivenReport | None]] = []
+
+    def below(number: int) -> Set[str]:
+        own = (ids_of.get(name_key(name), set()) for name in row_of[number].entities)
+        return set().union(*own, *map(below, children[number]))
+
+    def divide(numbers: Sequence[int], level: int, left: Set[str], parent: int) -> None:
+        for number in numbers:
+            if members := below(number) & left:
+                left = left - members
+                community = Community(level, sorted(members), parent)
+                found.append((community, row_of[number].report))
+                if any(below(child) & members for child in children[number]):
+                    divide(children[number], level + 1, members, len(found) - 1)
+        found.extend((Community(level, [entity_id], parent), None) for entity_id in sorted(left))
+
+    divide(children[-1], 0, set().union(*ids_of.values()), -1)
+    return [(community, found[i][1]) for community, i in ranked([one for one, _ in found])]

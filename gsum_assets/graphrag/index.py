@@ -15,8 +15,8 @@ from gsum_assets.graphrag.checks import (
 from gsum_assets.graphrag.communities import Community, communities
 from gsum_assets.graphrag.elements import elements_of, entity_text
 from gsum_assets.graphrag.extract import extract
-from gsum_assets.graphrag.given_communities import GivenReport, hierarchy, read_communities
-from gsum_assets.graphrag.given_graph import extracted_from, read_given
+from gsum_assets.graphrag.given_files import GivenReport, read_communities
+from gsum_assets.graphrag.given_graph import extracted_from, hierarchy, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.reports import Reporter

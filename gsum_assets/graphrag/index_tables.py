@@ -29,15 +29,10 @@ class Index:
     embeddings: pa.Table
 
     def reports(self, level: int | None, document_id: str | None) -> list[Passage]:
-        """Return the reports that have content in the scope, by number of the community.
+        """Return the reports of a level's cut, or of all, by number of the community.
 
-        A passage has the rating as its score, and the whole report or its findings from one
-        document as its text.
-
-        Parameters
-        ----------
-        level : level whose cut is meant; None: all levels.
-        document_id : document of the question; None: the whole corpus.
+        A passage has the rating as its score, and as its text the whole report, or its findings
+        from one document; a report without such findings is left out.
         """
         scoped = []
         for report in self._reports(level):
@@ -55,12 +50,7 @@ class Index:
         return scoped
 
     def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:
-        """Return the communities of a level with reports, and pairs of their index and a chunk.
-
-        Parameters
-        ----------
-        level : level whose cut is meant; None: all levels.
-        """
+        """Return the communities of `reports`, and pairs of their index and a chunk."""
         ids = [report["community_id"] for report in self._reports(level)]
         cited = [
             (index, chunk_id)
@@ -72,6 +62,8 @@ class Index:
 
     def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
         """Return the embeddings of entities or reports, `(len(ids), dim)`."""
+        if not ids:
+            return np.empty((0, 0), np.float32)
         rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
         indices = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
         if indices.null_count:
@@ -128,6 +120,8 @@ def nearest(
     vector: np.ndarray, vectors: np.ndarray, ids: Sequence[str], n: int
 ) -> list[tuple[int, float]]:
     """Return indices and cosines of the `n` vectors nearest to `vector`, best first, ties by id."""
+    if not ids:
+        return []
     cosines = np.round(vectors @ vector, _DECIMALS)
     best = np.lexsort((np.array(ids), -cosines))[:n]
     return [(int(i), float(cosines[i])) for i in best]

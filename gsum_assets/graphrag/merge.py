@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -20,47 +19,7 @@ from gsum_resources.text.entities import UNTYPED
 _SURE = 3  # a type of one mention outweighs so many mentions without a sign of any
 
 
-@dataclass
-class _Gathered:
-    """The combined mentions of an entity or a pair.
-
-    Attributes
-    ----------
-    types, guesses : types of an entity, by a sign of them and without.
-    directions, strengths : of a pair's mentions.
-    """
-
-    texts: dict[str, None] = field(default_factory=dict)
-    chunks: set[str] = field(default_factory=set)
-    documents: set[str] = field(default_factory=set)
-    types: Counter[str] = field(default_factory=Counter)
-    guesses: Counter[str] = field(default_factory=Counter)
-    directions: Counter[tuple[str, str]] = field(default_factory=Counter)
-    strengths: list[int] = field(default_factory=list)
-
-    def add(self, mention: Mapping) -> None:
-        if mention["description"]:
-            self.texts[mention["description"]] = None
-        self.chunks.add(mention["chunk_id"])
-        self.documents.add(mention["document_id"])
-
-    def ordered_types(self) -> list[tuple[str, int]]:
-        """Return types with numbers, the most frequent first, guesses last if they are not most."""
-        votes = {kind: n for kind, n in self.types.items() if _SURE * n >= self.guesses.total()}
-        return sorted(
-            (self.types + self.guesses).items(),
-            key=lambda item: (item[0] not in votes, -item[1], item[0]),
-        )
-
-    def columns(self, thing: Described) -> dict:
-        """Return the columns that entities and relationships share."""
-        return {
-            "description": thing.text,
-            "n_descriptions": len(self.texts),
-            "chunk_ids": sorted(self.chunks),
-            "document_ids": sorted(self.documents),
-            **thing.usage,
-        }
+Pair = tuple[str, str]
 
 
 def merge_entities(
@@ -77,27 +36,23 @@ def merge_entities(
     `model`. Pruned names have no entity.
     """
     entity_of = entity_finder(aliases)
-    gathered: dict[str, _Gathered] = defaultdict(_Gathered)
+    mentions_of: dict[str, list[dict]] = defaultdict(list)
     for mention in by_document(mentions):
-        entity_id = entity_of(mention["name_key"], mention["type"])
-        if entity_id is None:
-            continue
-        entity = gathered[entity_id]
-        entity.add(mention)
-        if mention["type"]:
-            is_guess = is_unknown(mention["type"], mention["model"])
-            (entity.guesses if is_guess else entity.types)[mention["type"]] += 1
+        if entity_id := entity_of(mention["name_key"], mention["type"]):
+            mentions_of[entity_id].append(mention)
     own_names = {row["entity_id"]: row for row in aliases.to_pylist() if row["rule"] == "own"}
     degree = Counter(end for pair in _pairs(relationship_mentions, entity_of) for end in pair)
     things = {
-        entity_id: Described(own_names[entity_id]["name"], list(entity.texts))
-        for entity_id, entity in sorted(gathered.items())
+        entity_id: Described(own_names[entity_id]["name"], _texts(mentions_of[entity_id]))
+        for entity_id in sorted(mentions_of)
     }
     failures = merge_descriptions(things, model, prompts)
-    rows = []
+    rows, guessed = [], set()
     for entity_id, thing in things.items():
-        entity = gathered[entity_id]
-        types = entity.ordered_types()
+        types, has_guess = _ordered_types(mentions_of[entity_id])
+        if has_guess:
+            guessed.add(entity_id)
+        shared = _shared_columns(thing, mentions_of[entity_id])
         rows.append(
             {
                 "entity_id": entity_id,
@@ -105,23 +60,35 @@ def merge_entities(
                 "name_key": own_names[entity_id]["name_key"],
                 "type": types[0][0] if types else "",
                 "type_variants": [f"{kind}: {n}" for kind, n in types],
-                "n_mentions": len(entity.chunks),
+                "n_mentions": len(shared["chunk_ids"]),
                 "degree": degree[entity_id],
-                **entity.columns(thing),
+                **shared,
             }
         )
-    _type_by_family(rows, {i for i, entity in gathered.items() if entity.guesses})
+    _type_by_family(rows, guessed)
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), failures)
+
+
+def _ordered_types(mentions: Sequence[Mapping]) -> tuple[list[tuple[str, int]], bool]:
+    """Return types with numbers, the most frequent first, and whether any of them is guessed.
+
+    Guesses come last if there are not far more of them.
+    """
+    types, guesses = Counter[str](), Counter[str]()
+    for mention in mentions:
+        if kind := mention["type"]:
+            (guesses if is_unknown(kind, mention["model"]) else types)[kind] += 1
+    voted = {kind for kind, n in types.items() if _SURE * n >= guesses.total()}
+    counts = (types + guesses).items()
+    return sorted(counts, key=lambda c: (c[0] not in voted, -c[1], c[0])), bool(guesses)
 
 
 def _type_by_family(rows: Sequence[dict], guessed: Collection[str]) -> None:
     """Make persons of names of no known type that share a first or last word with a person's."""
     parsed = (parse_person(row["name"], row["name_key"]) for row in rows)
     words_of = [person.ends or {person.bare} for person in parsed]
-    is_person = [row["type"] == PERSON for row in rows]
-    persons = set().union(
-        *(words for words, is_one in zip(words_of, is_person, strict=True) if is_one)
-    )
+    named = zip(rows, words_of, strict=True)
+    persons = {word for row, words in named if row["type"] == PERSON for word in words}
     for row, words in zip(rows, words_of, strict=True):
         if row["type"] == UNTYPED and row["entity_id"] in guessed and words & persons:
             row["type"] = PERSON
@@ -136,30 +103,32 @@ def merge_relationships(
 ) -> Result:
     """Return one row of `graphrag.relationships` for each pair of entities, in either direction.
 
-    Mentions between two names of one entity are left out. Parameters are those of `merge_entities`.
+    Mentions between two names of one entity are left out.
     """
     entity_row_of = {row["entity_id"]: row for row in entities.to_pylist()}
-    things, ends_of = {}, {}
-    for ends, pair in _pairs(mentions, entity_finder(aliases)).items():
+    things, pair_of = {}, {}
+    for ends, directed in _pairs(mentions, entity_finder(aliases)).items():
         relationship_id = hash_texts(["relationship", *ends])
-        source, target = min(pair.directions, key=lambda ends: (-pair.directions[ends], ends))
-        ends_of[relationship_id] = source, target, pair
-        name = f"{entity_row_of[source]['name']} and {entity_row_of[target]['name']}"
-        things[relationship_id] = Described(name, list(pair.texts))
+        counts = Counter(direction for direction, _ in directed)
+        direction = min(counts, key=lambda ends: (-counts[ends], ends))
+        of_pair = [mention for _, mention in directed]
+        pair_of[relationship_id] = direction, of_pair
+        name = " and ".join(entity_row_of[end]["name"] for end in direction)
+        things[relationship_id] = Described(name, _texts(of_pair))
     things = dict(sorted(things.items()))
     failures = merge_descriptions(things, model, prompts)
     rows = []
     for relationship_id, thing in things.items():
-        source, target, pair = ends_of[relationship_id]
+        (source, target), of_pair = pair_of[relationship_id]
         rows.append(
             {
                 "relationship_id": relationship_id,
                 "source_id": source,
                 "target_id": target,
-                "weight": float(len(pair.strengths)),
-                "strength": sum(pair.strengths) / len(pair.strengths),
+                "weight": float(len(of_pair)),
+                "strength": sum(mention["strength"] for mention in of_pair) / len(of_pair),
                 "combined_degree": sum(entity_row_of[end]["degree"] for end in (source, target)),
-                **pair.columns(thing),
+                **_shared_columns(thing, of_pair),
             }
         )
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), failures)
@@ -172,17 +141,30 @@ def by_document(mentions: pa.Table) -> Iterable[dict]:
 
 def _pairs(
     mentions: pa.Table, entity_of: Callable[[str, str | None], str | None]
-) -> dict[tuple[str, str], _Gathered]:
-    """Return the combined mentions of each pair of entities, by their sorted ids."""
-    pair_of: dict[tuple[str, str], _Gathered] = defaultdict(_Gathered)
+) -> dict[Pair, list[tuple[Pair, dict]]]:
+    """Return the mentions of each pair of entities, by sorted ids, each with source and target."""
+    mentions_of: dict[Pair, list[tuple[Pair, dict]]] = defaultdict(list)
     for mention in by_document(mentions):
         source, target = (
             entity_of(mention[f"{end}_key"], mention[f"{end}_type"]) for end in ("source", "target")
         )
-        if source is None or target is None or source == target:
-            continue
-        pair = pair_of[min(source, target), max(source, target)]
-        pair.add(mention)
-        pair.directions[source, target] += 1
-        pair.strengths.append(mention["strength"])
-    return pair_of
+        if source and target and source != target:
+            pair = min(source, target), max(source, target)
+            mentions_of[pair].append(((source, target), mention))
+    return mentions_of
+
+
+def _texts(mentions: Sequence[Mapping]) -> list[str]:
+    """Return the distinct descriptions of mentions, in their order."""
+    return list(dict.fromkeys(m["description"] for m in mentions if m["description"]))
+
+
+def _shared_columns(thing: Described, mentions: Sequence[Mapping]) -> dict:
+    """Return the columns that entities and relationships share."""
+    return {
+        "description": thing.text,
+        "n_descriptions": len(_texts(mentions)),
+        "chunk_ids": sorted({mention["chunk_id"] for mention in mentions}),
+        "document_ids": sorted({mention["document_id"] for mention in mentions}),
+        **thing.usage,
+    }

@@ -1,8 +1,4 @@
-"""Rankings of chunks and documents by the index.
-
-Global answers read all reports, so their rankings show only the most relevant chunks by reports: a
-chunk has the score of the best report that cites it.
-"""
+"""Rankings of chunks and documents by the index; global answers read all reports nevertheless."""
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +21,7 @@ def rank(
     def build(scope: Collection) -> Retriever:
         if chosen.reads in ("reports", "relevant"):
             return ReportsAbout(scope, index, chosen.level)
-        if chosen.reads == "around":
-            return EntitiesNear(scope, index, n_entities)
-        return Dense(scope)
+        return EntitiesNear(scope, index, n_entities) if chosen.reads == "around" else Dense(scope)
 
     def retriever(scope: Collection) -> Retriever:
         return scope.derived((chosen, index, n_entities), lambda: build(scope))
@@ -44,12 +38,12 @@ class ReportsAbout:
         row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
         pairs = [(report, row_of[chunk_id]) for report, chunk_id in cited if chunk_id in row_of]
         self._cited = np.array(pairs, np.int64).reshape(-1, 2)
-        self._vectors = index.vectors("report", ids) if ids else None
+        self._vectors = index.vectors("report", ids)
 
     def scores(self, questions: Questions) -> Scores:
         """Return the cosines of questions and reports, -1 to 1."""
         nodes = np.full((len(questions), len(self._collection.chunk_ids)), -1.0)
-        if self._vectors is not None and len(self._cited):
+        if len(self._cited):
             assert questions.embeddings is not None
             near = np.round(questions.embeddings @ self._vectors.T, _DECIMALS)
             for row, cosines in enumerate(near):
@@ -65,7 +59,7 @@ class EntitiesNear:
         self._dense = Dense(collection)
         self._n_entities = n_entities
         self._ids = index.entities_within(collection.chunk_ids)
-        self._vectors = index.vectors("entity", self._ids) if self._ids else None
+        self._vectors = index.vectors("entity", self._ids)
         row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
         self._chunk_rows = [
             np.array([row_of[c] for c in index.by_id[i]["chunk_ids"] if c in row_of], np.int64)
@@ -75,10 +69,9 @@ class EntitiesNear:
     def scores(self, questions: Questions) -> Scores:
         """Return sums of the cosines of a chunk and of its entities that are among the nearest."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
-        if self._vectors is not None:
-            assert questions.embeddings is not None
-            for row, vector in enumerate(questions.embeddings):
-                for i, cosine in nearest(vector, self._vectors, self._ids, self._n_entities):
-                    nodes[row, self._chunk_rows[i]] += max(0.0, cosine)
+        assert questions.embeddings is not None
+        for row, vector in enumerate(questions.embeddings):
+            for i, cosine in nearest(vector, self._vectors, self._ids, self._n_entities):
+                nodes[row, self._chunk_rows[i]] += max(0.0, cosine)
         nodes = np.round(nodes, _DECIMALS)
         return Scores(nodes, best_of_nodes(nodes, self._collection))

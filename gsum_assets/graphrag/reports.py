@@ -1,16 +1,15 @@
 """Reports on all communities, bottom-up (paper, 2.5).
 
 A prompt depends only on the elements that it shows, sorted by name, so that unrelated changes do
-not invalidate a memoized report. Importance, by degree, only decides which elements are left out if
-not all fit.
+not invalidate a memoized report. Importance decides which elements are left out if not all fit.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -24,7 +23,7 @@ from gsum_assets.evaluation.budget import (
 )
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.elements import Element, Elements
-from gsum_assets.graphrag.given_communities import GivenReport
+from gsum_assets.graphrag.given_files import GivenReport
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Finding, Report
 from gsum_assets.graphrag.settings import ReportSettings
@@ -45,8 +44,7 @@ _READ_PER_WRITTEN = 4  # words that such a report is written from, for each of i
 _MOST_SUPPORTING = 5  # entities of a given finding that names none
 
 
-@dataclass(frozen=True)
-class _Prompt:
+class _Prompt(NamedTuple):
     """The prompt of a community's report, and columns of the report."""
 
     community: dict
@@ -54,17 +52,12 @@ class _Prompt:
     columns: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class _Written:
+class _Written(NamedTuple):
     """Rows of a community's report, and the entities of the community."""
 
     report: dict
     findings: Sequence[dict]
     members: frozenset[str]
-
-
-_Supported = Sequence[tuple[str, str, Sequence[Element]]]
-"""Summary, explanation and cited elements of each finding."""
 
 
 class Reporter:
@@ -78,34 +71,23 @@ class Reporter:
         count_tokens: CountTokens,
         prompts: Prompts = PROMPTS,
     ) -> None:
-        self._elements = elements
-        self._model = model
+        self._elements, self._model, self._prompts = elements, model, prompts
         self._quotes = getattr(model, "only_quotes", False)  # it has no words for a title
         self._max_words = settings.max_words
         self._count_tokens = count_tokens
-        self._prompts = prompts
         is_short = self._quotes or isinstance(count_tokens, Window)  # a short context
         self._upper_words = settings.max_words if is_short else UPPER_WORDS
-        self._bare = Request(
-            task="synopsis",
-            instructions=self._instructions(settings.max_words),
-            max_words=settings.max_words,
-            schema=Report,
-        )
-        self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
+        bare = self._request((), settings.max_words)
+        self._room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
     def write(
         self, communities: pa.Table, given: Mapping[str, GivenReport] = MappingProxyType({})
     ) -> Result:
         """Return the reports of communities with `is_reported`, written from the deepest level up.
 
-        The report of a single entity is its description, without a request. Where a reply is lost,
-        those on the parts of the community stand for the report, or its main entities; requests of
-        other reports do not change by that.
-
-        Parameters
-        ----------
-        given : reports that are not requested, by community_id.
+        Reports in `given`, by community_id, are not requested; that of a single entity is its
+        description. Where a reply is lost, those on the parts of the community stand for the
+        report, or its main entities; requests of other reports do not change by that.
         """
         rows = communities.filter(communities["is_reported"]).sort_by("number").to_pylist()
         levels: dict[int, list[dict]] = defaultdict(list)
@@ -123,8 +105,8 @@ class Reporter:
                     prompts.append(self._prompt(row, written))
                 else:
                     written[row["community_id"]] = self._single(row)
-            replies = self._model.complete([self._request(prompt) for prompt in prompts])
-            for prompt, reply in zip(prompts, replies, strict=True):
+            requests = [self._request_of(prompt) for prompt in prompts]
+            for prompt, reply in zip(prompts, self._model.complete(requests), strict=True):
                 report, problem = usable(reply, Report)
                 if report is not None:
                     tables = self._report(prompt, reply, report, problem)
@@ -133,8 +115,7 @@ class Reporter:
                     lost.append((prompt, reply, problem))
                 if problem:
                     has = "no report" if report is None else "an incomplete report"
-                    number = prompt.community["number"]
-                    failures.append(f"community {number} has {has}: {problem}")
+                    failures.append(f"community {prompt.community['number']} has {has}: {problem}")
         for prompt, reply, problem in lost:
             parts = [written[i] for i in prompt.community["child_ids"] if i in written]
             written[prompt.community["community_id"]] = self._lost(prompt, reply, problem, parts)
@@ -147,26 +128,27 @@ class Reporter:
             {"findings": pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)},
         )
 
-    def _instructions(self, max_words: int) -> str:
-        return self._prompts.text("report", max_words=max_words, max_findings=MAX_FINDINGS)
+    def _request(self, passages: tuple[str, ...], max_words: int) -> Request:
+        instructions = self._prompts.text("report", max_words=max_words, max_findings=MAX_FINDINGS)
+        return Request(
+            "synopsis", instructions, passages=passages, max_words=max_words, schema=Report
+        )
 
-    def _request(self, prompt: _Prompt) -> Request:
+    def _request_of(self, prompt: _Prompt) -> Request:
         """Return the request of a report; those on divided communities may be longer."""
         passages = tuple(element.text for element in prompt.shown)
         words = self._max_words
         if prompt.community["child_ids"]:
             share = sum(map(n_words, passages)) // _READ_PER_WRITTEN // 100 * 100
             words = max(words, min(share, self._upper_words))
-        instructions = self._instructions(words)
-        return replace(self._bare, instructions=instructions, passages=passages, max_words=words)
+        return self._request(passages, words)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
         """Return a prompt of all elements or, if too long, with reports of children for theirs."""
         elements = self._elements.of(community)
         children = [written[i] for i in community["child_ids"] if i in written]
-        ordered, n_reports = elements, 0
-        if self._total(elements) > self._room.tokens and children:
-            ordered, n_reports = self._substituted(elements, children)
+        reports, others = self._substituted(elements, children)
+        ordered = [*reports, *others]
         shown = ordered[: n_fitting([element.size for element in ordered], self._room)]
         if not shown:
             most = self._room.tokens - self._room.mark
@@ -175,7 +157,7 @@ class Reporter:
         columns = {
             "n_elements": len(elements),
             "n_read": len(shown),
-            "n_substituted": min(n_reports, len(shown)),  # they come first
+            "n_substituted": min(len(reports), len(shown)),
             "prompt_tokens": self._room.own + self._total(shown),
         }
         return _Prompt(community, sorted(shown, key=lambda element: element.text), columns)
@@ -186,11 +168,9 @@ class Reporter:
 
     def _substituted(
         self, elements: Sequence[Element], children: Sequence[_Written]
-    ) -> tuple[list[Element], int]:
-        """Return elements with those of the largest children replaced by reports until all fit.
-
-        The reports come first, and their number is returned, too. A report that is longer than its
-        elements does not replace them.
+    ) -> tuple[list[Element], list[Element]]:
+        """Return reports that replace the elements of the largest children until all fit, and the
+        other elements. A report that is longer than its elements does not replace them.
         """
         child_of = {e: index for index, child in enumerate(children) for e in child.members}
         of_child: list[list[Element]] = [[] for _ in children]
@@ -206,33 +186,27 @@ class Reporter:
         reports: list[Element] = []
         replaced: set[int] = set()
         for index in order:
+            if excess <= 0:
+                break
             report = self._as_element(children[index])
             saved = sizes[index] - self._total([report])
             if saved > 0:
                 reports.append(report)
                 replaced |= {id(element) for element in of_child[index]}
                 excess -= saved
-            if excess <= 0:
-                break
-        others = [element for element in elements if id(element) not in replaced]
-        return [*reports, *others], len(reports)
+        return reports, [element for element in elements if id(element) not in replaced]
 
     def _report(self, prompt: _Prompt, reply: Reply, report: Report, problem: str) -> _Written:
-        supported, n_unsupported = [], 0
-        for finding in report.findings[:MAX_FINDINGS]:
-            if cited := self._elements.cited(finding, prompt.shown):
-                texts = flat_text(finding.summary), flat_text(finding.explanation)
-                supported.append((*texts, cited))
-            else:
-                n_unsupported += 1
+        stated = report.findings[:MAX_FINDINGS]
+        supported = [(f, cited) for f in stated if (cited := self._elements.cited(f, prompt.shown))]
         return self._written(
             prompt.community,
-            supported,
+            [(flat_text(f.summary), flat_text(f.explanation), cited) for f, cited in supported],
             title=prompt.community["title"] if self._quotes else _one_line(report.title),
             summary=flat_text(report.summary),
             rating=float(report.rating),
             rating_explanation=_one_line(report.rating_explanation),
-            n_unsupported=n_unsupported,
+            n_unsupported=len(stated) - len(supported),
             problems=[problem] if problem else [],
             **prompt.columns,
             **spent(reply),
@@ -305,29 +279,27 @@ class Reporter:
             n_elements=1 + len(claims),
         )
 
-    def _written(self, community: dict, supported: _Supported, **columns: Any) -> _Written:
-        """Return the rows of a report; without a prompt in `columns`, it was not requested."""
+    def _written(
+        self,
+        community: dict,
+        supported: Sequence[tuple[str, str, Sequence[Element]]],
+        **columns: Any,
+    ) -> _Written:
+        """Return the rows of a report from summary, explanation and elements of each finding.
+
+        Without a prompt in `columns`, it was not requested.
+        """
         identity = {name: community[name] for name in ("community_id", "level")}
         findings = [
-            {
-                **identity,
-                "position": index,
-                "summary": summary,
-                "explanation": explanation,
-                **self._elements.support(cited),
-            }
+            identity
+            | {"position": index, "summary": summary, "explanation": explanation}
+            | self._elements.support(cited)
             for index, (summary, explanation, cited) in enumerate(supported)
         ]
         unused = dict.fromkeys(("n_unsupported", "n_read", "n_substituted", "prompt_tokens"), 0)
-        report = {
-            **identity,
-            **NO_USAGE,
-            **unused,
-            "problems": [],
-            **columns,
-            "text": report_text(columns["title"], columns["summary"], findings),
-            "n_findings": len(findings),
-        }
+        report = identity | NO_USAGE | unused | {"problems": []} | columns
+        report["text"] = report_text(columns["title"], columns["summary"], findings)
+        report["n_findings"] = len(findings)
         return _Written(report, findings, frozenset(community["entity_ids"]))
 
     def _as_element(self, written: _Written) -> Element:
@@ -350,21 +322,15 @@ def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
     lines = [f"# {title}", summary]
     for finding in findings:
         for text in (finding["summary"], finding["explanation"]):
-            if text and without_names(text) not in shown:
-                is_head = text == finding["summary"]
-                follows_turn = names_speaker(lines[-1]) and not is_head
-                lines.append(
-                    f"- {_as_heading(text)}"
-                    if is_head
-                    else f"  {as_turn(text) if follows_turn else text}"
-                )
-                shown = f"{shown} {without_names(text)}"
+            if not text or without_names(text) in shown:
+                continue
+            if text == finding["summary"]:
+                ends = re.search(r"[.!?…:][\"'”’)\]]*$", text)
+                lines.append(f"- {text}" if ends else f"- {text}:")
+            else:
+                lines.append(f"  {as_turn(text) if names_speaker(lines[-1]) else text}")
+            shown = f"{shown} {without_names(text)}"
     return "\n".join(lines)
-
-
-def _as_heading(text: str) -> str:
-    """Return a line that ends with punctuation, by default a colon."""
-    return text if re.search(r"[.!?…:][\"'”’)\]]*$", text) else f"{text}:"
 
 
 def _one_line(text: str) -> str:

@@ -1,8 +1,7 @@
 """Names that a language model takes for one entity (ours).
 
-The rules of `aliases.py` miss names that share no word with each other, or of things other than
-persons. Those whose embeddings are near each other are shown to the model in pairs, with what the
-corpus says of each. A pair is requested again only if what is shown of it changed.
+Names whose embeddings are near each other are shown to it in pairs, with what the corpus says of
+each.
 """
 
 from collections import defaultdict
@@ -41,15 +40,10 @@ def model_judge(
     least: float,
     prompts: Prompts = PROMPTS,
 ) -> Judge:
-    """Return a judge of pairs of names by a language model, the most alike first.
+    """Return a judge of pairs of names with a cosine of at least `least`, the most alike first.
 
     A model that works by rules says nothing of two names, and gets no request. A pair without a
     valid reply counts as two entities.
-
-    Parameters
-    ----------
-    mentions : rows of `graphrag.entity_mentions`.
-    least : cosine of the embeddings of two names from which they are a pair.
     """
 
     def judge(
@@ -69,13 +63,13 @@ def model_judge(
             schema=Verdict,
         )
         requests = [replace(bare, passages=(shown[a], shown[b])) for a, b in pairs]
-        replies = [usable(reply, Verdict) for reply in model.complete(requests)]
-        same = [
-            pair
-            for pair, (verdict, _) in zip(pairs, replies, strict=True)
-            if verdict and verdict.is_same
-        ]
-        problems = [problem for verdict, problem in replies if verdict is None]
+        same, problems = [], []
+        for pair, reply in zip(pairs, model.complete(requests), strict=True):
+            verdict, problem = usable(reply, Verdict)
+            if verdict is None:
+                problems.append(problem)
+            elif verdict.is_same:
+                same.append(pair)
         lost = f"{len(problems):,} of {len(pairs):,} pairs of names are not compared"
         return same, [f"{lost} (first: {problems[0]})"] if problems else []
 
@@ -85,23 +79,17 @@ def model_judge(
 def _alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[tuple[str, str]]:
     """Return the keys of names that may be of one entity, the most alike first.
 
-    A pair has a cosine of at least `least`, one of the two is among the nearest of the other, and
-    not one of them alone is a person.
-
-    Parameters
-    ----------
-    vectors : of the names, `(n_names, dim)`, of unit length.
+    One of the two is among the nearest of the other, and not one of them alone is a person.
+    `vectors` are of unit length, `(n_names, dim)`.
     """
     neighbours, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)
-    found = set()
-    for name, indices, cosines in zip(
-        names, neighbours.indices.tolist(), neighbours.similarities.tolist(), strict=True
-    ):
-        for index, cosine in zip(indices, cosines, strict=True):
-            if cosine >= least and not name.differs_in_kind(names[index]):
-                first, other = sorted((name.key, names[index].key))
-                found.add((-cosine, first, other))
-    return [(first, other) for _, first, other in sorted(found)]
+    alike = set()
+    for row, rank in np.argwhere(neighbours.similarities >= least):
+        name, other = names[row], names[neighbours.indices[row, rank]]
+        if not name.differs_in_kind(other):
+            cosine = float(neighbours.similarities[row, rank])
+            alike.add((-cosine, *sorted((name.key, other.key))))
+    return [(first, other) for _, first, other in sorted(alike)]
 
 
 def _descriptions(

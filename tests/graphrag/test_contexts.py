@@ -20,6 +20,7 @@ from gsum_assets.graphrag.contexts import (
     nearest_chunks,
     neighbourhoods,
     relevant_reports,
+    reports_or,
 )
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index_tables import Index
@@ -68,22 +69,16 @@ def prompts(choose: Choose, questions: list[dict]) -> list[int]:
 
 
 def test_all_reports_of_the_scope_are_read() -> None:
-    choose = all_reports(INDEX, 0, lambda _: [])
+    choose = all_reports(INDEX, 0)
     assert sorted(ids(choose)) == ["k0", "k1"]
     assert ids(choose, "d0") == ["k0"]
     assert "Finding 1" not in choose(about("d0"))[0].text
     assert sorted(ids(choose, "d1")) == ["k0", "k1"]
-    assert sorted(ids(all_reports(INDEX, 1, lambda _: []))) == ["k1", "k2"]
-    chunk = Passage("c", "chunk", "It leaked.")
-    assert ids(all_reports(EMPTY, 0, lambda _: [chunk])) == ["c"]  # no report of the scope
-    lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
-    assert ids(all_reports(lost, 0, lambda _: [chunk])) == []  # all reports failed
+    assert sorted(ids(all_reports(INDEX, 1))) == ["k1", "k2"]
 
 
-def relevant(
-    index: Index, prompt: AnswerPrompt = PROMPT, vector: np.ndarray = X, otherwise=()
-) -> Choose:
-    return relevant_reports(index, {"q": vector}, prompt, lambda _: otherwise)
+def relevant(index: Index, prompt: AnswerPrompt = PROMPT, vector: np.ndarray = X) -> Choose:
+    return relevant_reports(index, {"q": vector}, prompt)
 
 
 def test_the_most_similar_reports_of_any_level_are_read() -> None:
@@ -101,11 +96,16 @@ def test_the_most_similar_reports_of_any_level_are_read() -> None:
 
 
 def test_without_a_report_of_the_scope_others_are_read() -> None:
-    chunk = Passage("c", "chunk", "It leaked.")
-    assert ids(relevant(INDEX, otherwise=[chunk]), "d9") == ["c"]
-    assert ids(relevant(EMPTY, otherwise=[chunk])) == ["c"]
     lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
-    assert ids(relevant(lost, otherwise=[chunk])) == []  # all reports failed
+    for reports in (relevant, lambda index: all_reports(index, 0)):
+
+        def read(index: Index, document_id: str | None = None, reports=reports) -> list[str]:
+            chunk = Passage("c", "chunk", "It leaked.")
+            return ids(reports_or(index, reports(index), lambda _: [chunk]), document_id)
+
+        assert "c" not in read(INDEX)
+        assert read(INDEX, "d9") == read(EMPTY) == ["c"]
+        assert read(lost) == []  # all reports failed
 
 
 def _chunks(n: int) -> pa.Table:

@@ -15,7 +15,8 @@ from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.graphrag.family import FAMILY
-from gsum_assets.graphrag.given_communities import CommunityRow, hierarchy, read_communities
+from gsum_assets.graphrag.given_files import CommunityRow, read_communities
+from gsum_assets.graphrag.given_graph import hierarchy
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusError, load_settings
 from gsum_assets.pipeline.embed import vector_column

@@ -1,10 +1,13 @@
-"""Validation of the rows of a given graph, one by one, so that invalid rows are skipped."""
+"""The files of a graph in a corpus folder, with the columns of Microsoft's package.
 
+Rows are validated one by one, so that invalid ones are left out.
+"""
+
+import json
 import re
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,11 +15,13 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     Field,
     ValidationError,
     model_validator,
 )
 
+from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES
 from gsum_assets.corpus.names import MOST_CHARS
 from gsum_assets.corpus.table_files import cells
 from gsum_assets.graphrag.schemas import Name, Relationship
@@ -26,6 +31,7 @@ from gsum_resources.text.sentences import flat_text
 # ids by `chunk.py`; those of Microsoft's package have 128 digits
 _CHUNK_ID = re.compile(r"c[0-9a-f]{20}")
 _SHOWN = 3  # examples in a message
+_OPTIONAL = {"weight", "text_unit_ids", "document_ids", "passages", "report"}  # columns
 
 _OneLine = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 _Description = Annotated[str, AfterValidator(flat_text)]
@@ -33,10 +39,7 @@ _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.low
 
 
 class FileRow(BaseModel):
-    """A row of a file of the graph."""
-
-    needs: ClassVar[tuple[tuple[str, ...], ...]]  # required columns, by all of their names
-    may_have: ClassVar[tuple[str, ...]] = ()
+    """A row of a file of the graph; its fields are the columns that are read."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,8 +58,6 @@ class Passage(BaseModel):
 class Row(FileRow):
     """Fields of the rows of entities and relationships."""
 
-    may_have = ("text_unit_ids", "document_ids", "passages")
-
     description: _Description = ""
     text_unit_ids: list[str] = []
     document_ids: list[str] = []
@@ -71,8 +72,6 @@ class Row(FileRow):
 class EntityRow(Row):
     """A row of `entities.parquet`."""
 
-    needs = (("title", "name"), ("type",), ("description",))
-
     title: Name = Field(validation_alias=AliasChoices("title", "name"))
     type: _Kind = ""
 
@@ -80,24 +79,84 @@ class EntityRow(Row):
 class RelationshipRow(Row, Relationship):
     """A row of `relationships.parquet`."""
 
-    needs = (("source",), ("target",), ("description",))
-    may_have = ("weight", *Row.may_have)
-
     description: _Description = ""
     weight: float = 1.0
+
+
+class GivenFinding(BaseModel):
+    """A finding, and the entities that it is about."""
+
+    summary: str
+    explanation: str = ""
+    entities: list[str] = []
+
+
+class GivenReport(BaseModel):
+    """A report on a community."""
+
+    title: str = Field(min_length=1)
+    summary: str
+    rating: Annotated[float, AfterValidator(lambda r: min(10.0, max(0.0, r)))] = 0.0
+    rating_explanation: str = ""
+    findings: list[GivenFinding] = []
+
+
+def _from_json(text: Any) -> Any:
+    return json.loads(text) if isinstance(text, str | bytes) else text
+
+
+class CommunityRow(FileRow):
+    """A row of `communities.parquet`; `parent` is the number of a community, or -1."""
+
+    community: int
+    parent: int = -1
+    entities: list[str]
+    report: Annotated[GivenReport | None, BeforeValidator(_from_json)] = None
 
 
 AnyRow = TypeVar("AnyRow", bound=FileRow)
 
 
-def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
-    """Return the valid rows of a file, and a line on the others if there are any.
+def read_graph(folder: Path) -> tuple[list[EntityRow], list[RelationshipRow], list[str]] | None:
+    """Return the rows of `graph/` of a corpus folder, and a line for each file with invalid ones.
+
+    None: there is no graph.
+
+    Raises
+    ------
+    CorpusError
+        If only one of the files exists, or a file is not Parquet or lacks a column.
+    """
+    missing = [name for name in GRAPH_FILES if not (folder / name).is_file()]
+    if len(missing) == len(GRAPH_FILES):
+        return None
+    if missing:
+        (other,) = set(GRAPH_FILES) - set(missing)
+        raise CorpusError(
+            f"{folder / other} exists without {missing[0]}; add that file, or remove the first to "
+            "have the graph extracted"
+        )
+    entities, entity_errors = _good_rows(folder, GRAPH_FILES[0], EntityRow)
+    relationships, relationship_errors = _good_rows(folder, GRAPH_FILES[1], RelationshipRow)
+    return entities, relationships, [*entity_errors, *relationship_errors]
+
+
+def read_communities(folder: Path | None) -> tuple[list[CommunityRow], list[str]] | None:
+    """Return the communities in `graph/` of a corpus folder, and a line on invalid rows if any.
+
+    None: the folder has no such file.
 
     Raises
     ------
     CorpusError
         If the file is not Parquet or lacks a column.
     """
+    if folder is None or not (folder / COMMUNITIES_FILE).is_file():
+        return None
+    return _good_rows(folder, COMMUNITIES_FILE, CommunityRow)
+
+
+def _good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
     good, errors, number = [], [], 0
     for number, row in enumerate(_rows(folder / name, model), start=1):
         try:
@@ -111,20 +170,24 @@ def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow
 
 def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
     """Yield the rows as plain values, with texts as bytes, since Arrow does not validate UTF-8."""
+    columns_of = {
+        name: alias.choices if isinstance(alias := field.validation_alias, AliasChoices) else [name]
+        for name, field in model.model_fields.items()
+    }
     try:
         with file.open("rb") as stream:
             source = pq.ParquetFile(stream)
-            names = source.schema_arrow.names
-            for alternatives in model.needs:
-                if not set(alternatives) & set(names):
-                    lacking = " or ".join(f"'{name}'" for name in alternatives)
+            present = source.schema_arrow.names
+            for name, columns in columns_of.items():
+                if name not in _OPTIONAL and not set(columns) & set(present):
+                    lacking = " or ".join(f"'{column}'" for column in columns)
                     raise CorpusError(
-                        f"{file} has no column {lacking} (it has {', '.join(names)}); "
+                        f"{file} has no column {lacking} (it has {', '.join(present)}); "
                         "add it, or rename the column that holds it"
                     )
-            used = [name for name in (*chain(*model.needs), *model.may_have) if name in names]
+            used = [c for columns in columns_of.values() for c in columns if c in present]
             table = source.read(columns=used)
-            columns = [cells(table[name]) for name in used]
+            values = [cells(table[name]) for name in used]
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         # Arrow reports corrupt files as a plain OSError; subclasses are errors of disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
@@ -133,7 +196,7 @@ def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
         raise CorpusError(
             f"{file} is not readable as Parquet ({reason}); write it again"
         ) from error
-    for row in zip(*columns, strict=True):
+    for row in zip(*values, strict=True):
         yield dict(zip(used, row, strict=True))
 
 
