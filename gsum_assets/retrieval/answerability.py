@@ -1,23 +1,8 @@
 """Whether the documents answer a question: a probability from what they hold.
 
-No feature needs labels of the corpus at hand. For a question about one document of several:
-
-- `surprise`: the sum over the question's words of ln((n + s) / (expected + s)), where n counts a
-  word in the document, and `expected` is its count in as much text of the other documents;
-- `gap`: by how much the most similar passage of another document is more similar than its own.
-
-For a question about all documents, or about the only one:
-
-- `missing`: the mean over the question's words of -ln of their frequency in general English, where
-  words that occur in the most similar passages count 0: a rare word that is missing weighs most;
-- `lacks_name`: whether a word that the question writes with a capital, its first aside, occurs in
-  none of these passages, unless their language writes all nouns so;
-- `similarity`: cosine of the question and the most similar passage.
-
 A question is not judged, and therefore answered, if it has no words of its own ("Summarize the
-meeting"), or if hardly any of its words occurs, as where it is in another language. Cosines mean
-something else with another embedder than the packaged one; with it a question about one document of
-several is judged by `surprise` alone, and others are not judged.
+meeting"), or if hardly any of its words occurs, as where it is in another language. With another
+embedder than the packaged one, words alone judge questions about one document of several.
 """
 
 import math
@@ -63,9 +48,8 @@ _NEAREST = 6  # passages in which the words of a question over all documents are
 class Weights:
     """Logistic regression of features, and the probability from which a question is answered.
 
-    Fitted with the packaged embedder on meetings of QMSum train and stories of SQuALITY train, each
-    question asked of its own document and of others. The threshold is where 3% of the questions
-    that are answered are refused.
+    Fitted with the packaged embedder on QMSum train and SQuALITY train, each question asked of its
+    own document and of others. The threshold refuses 3% of the questions that are answered.
     """
 
     intercept: float
@@ -105,8 +89,7 @@ class WordCounts:
     def of(cls, texts: Iterable[str]) -> "WordCounts":
         """Count the words of texts."""
         spelled: Counter[str] = Counter()
-        for text in texts:
-            lower = text.lower()
+        for lower in map(str.lower, texts):
             spelled.update(_WORD.findall(lower) if is_plain(lower) else words(lower))
         counts: Counter[str] = Counter()
         for word, n in spelled.items():
@@ -121,9 +104,10 @@ class WordCounts:
 
 
 def surprise(question: str, scope: WordCounts, others: WordCounts) -> float | None:
-    """Return by how much the question's words are more frequent than in other documents.
+    """Return the sum over the question's words of ln((n + s) / (expected + s)).
 
-    None if the question is not judged.
+    n counts a word in the document, and `expected` in as much text of the others. None if the
+    question is not judged.
     """
     wanted = _wanted(question, scope)
 
@@ -135,7 +119,10 @@ def surprise(question: str, scope: WordCounts, others: WordCounts) -> float | No
 
 
 def missing(question: str, scope: WordCounts) -> float | None:
-    """Return how rare the question's words are that do not occur; None if it is not judged."""
+    """Return the mean over the question's words of -ln of their frequency in general English.
+
+    Words that occur in `scope` count 0. None if the question is not judged.
+    """
     wanted = _wanted(question, scope)
     shares = _frequencies()
     absent = [
@@ -147,7 +134,10 @@ def missing(question: str, scope: WordCounts) -> float | None:
 
 
 def lacks_name(question: str, texts: Sequence[str], scope: WordCounts) -> bool:
-    """Return whether a name in a question occurs in none of the texts, which `scope` counts."""
+    """Return whether a name in a question occurs in none of the texts, which `scope` counts.
+
+    Names have capitals, which count only where the language does not write all nouns so.
+    """
     names = {stem(name.lower()) for name in _NAME.findall(question) if name[0].isupper()}
     if all(scope.counts.get(name) for name in names):
         return False
@@ -202,8 +192,9 @@ def answerability(
     ids, counts_of = collection.chunk_ids, _Others(collection, read)
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     rows, over_all = [], {}
-    for i, query_id in enumerate(questions.ids):
-        document_id = questions.document_ids[i]
+    for i, (query_id, document_id) in enumerate(
+        zip(questions.ids, questions.document_ids, strict=True)
+    ):
         document = number_of.get(document_id) if document_id else None
         if document is None and document_id:
             continue  # it has no passage
@@ -305,26 +296,18 @@ def _answerability(inputs: Inputs) -> Result:
 
 
 def separation(rows: pa.Table, queries: pa.Table) -> Mapping[str, Any]:
-    """Return how many questions are refused, and how well that agrees with the source's marks.
+    """Return the number of refused questions, and their shares by the source's marks.
 
-    Returns
-    -------
-    `refused`, and where some are marked as unanswerable, `refused_rightly` and `refused_wrongly` as
-    shares of those that are and those that are not, and `auroc`: the probability that a question
-    that is answered by its documents has the larger probability, ties and questions that are not
-    judged counted as one half and as answerable.
+    `refused_rightly` is the share of unanswerable questions that are refused, `refused_wrongly`
+    that of the others; only where both kinds are marked.
     """
     marks = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "is_answerable")), strict=True))
     refused = np.array([not answered for answered in rows["is_answered"].to_pylist()], bool)
     unanswerable = np.array([marks[q] is False for q in rows["query_id"].to_pylist()], bool)
     shown: dict[str, Any] = {"refused": int(refused.sum())}
     if unanswerable.any() and not unanswerable.all():
-        known = [1.0 if p is None else p for p in rows["probability"].to_pylist()]
-        probabilities = np.array(known)
-        low, high = probabilities[unanswerable][:, None], probabilities[~unanswerable][None]
         shown["refused_rightly"] = float(refused[unanswerable].mean())
         shown["refused_wrongly"] = float(refused[~unanswerable].mean())
-        shown["auroc"] = float(((high > low) + 0.5 * (high == low)).mean())
     return shown
 
 

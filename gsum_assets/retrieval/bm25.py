@@ -2,10 +2,9 @@
 
 k1 and b were chosen on ODSum-Story's train stories and QMSum train.
 
-A collection is indexed by segments, each of which has counts of hashed terms and nothing that
-depends on other segments: document frequencies and mean length are added up when a question is
-asked. The segments of a large collection are stored in its cache, if it has one, so that a later
-process maps them into memory, and an edit computes one segment. No word can be read from a hash.
+A collection is indexed by segments, which have counts of hashed terms and do not depend on one
+another. The segments of a large collection are stored in its cache, so that a later process maps
+them into memory, and an edit computes one segment.
 """
 
 import hashlib
@@ -71,11 +70,6 @@ def segment_starts(document_ids: Sequence[str], n_chunks: int) -> list[int]:
 
     A segment starts where a document's hash says so, so that a document that is added or removed
     changes no other segment.
-
-    Parameters
-    ----------
-    document_ids : in the order of the texts.
-    n_chunks : of all documents.
     """
     n = len(document_ids)
     documents = max(1.0, _CHUNKS * n / max(1, n_chunks))
@@ -92,13 +86,10 @@ def _indexed(
     settings: Bm25Settings,
     collection: Collection,
 ) -> "Bm25Index":
-    """Return the index of `texts`; the segments of many are stored in the collection's cache.
+    """Return the index of `texts`; the segments of many are stored in the cache under `name`.
 
-    Parameters
-    ----------
-    name : what the texts are; segments stored under this name for other texts are removed.
-    starts, document_starts : index of each segment's first text and first document, and their
-        number.
+    `starts` and `document_starts` are the indices of each segment's first text and document, and
+    their number.
     """
     words, cache, digests = settings.words, collection.cache, collection.text_digests
     name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"

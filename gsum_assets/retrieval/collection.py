@@ -1,9 +1,7 @@
 """Input of every baseline: a collection of documents cut into chunks, and questions.
 
-The scope of a question is one document or all of them. Retrievers are built for a scope, not for a
-corpus, so that statistics of the texts (document frequencies, ranges of scores) are those of the
-scope. The answer to a question about one meeting then depends on that meeting only, and does not
-change when other meetings are added or removed.
+The scope of a question is one document or all of them. Retrievers are built for a scope, so that
+document frequencies and ranges of scores of one meeting do not depend on the others.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -93,20 +91,15 @@ class Collection:
         return {level: alphabetical(ids) for level, ids in levels.items()}
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Return the similarities of all chunks to a question's unit vector, `(n_chunks,)`.
-
-        What ranks passages and what judges a question read all vectors once for both.
-        """
+        """Return the similarities of all chunks to a question's unit vector, `(n_chunks,)`."""
         assert self.embeddings is not None
         vectors = self.embeddings
         return self._kept.get("cosines", vector.tobytes(), lambda: vectors @ vector)
 
     def derived(self, name: Hashable, make: Callable[[], Value]) -> Value:
-        """Return what is computed from the collection alone, once while this object lives.
+        """Return what `make` computes from the collection alone, once while this object lives.
 
-        Parameters
-        ----------
-        name : of the value; it includes all settings on which the value depends.
+        `name` includes all settings on which the value depends.
         """
         return self._kept.get(name, None, make)
 
@@ -190,19 +183,14 @@ class Questions:
 
 
 def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[int], Collection]]:
-    """Yield groups of questions that search the same texts, and those texts.
+    """Yield the indices of questions that search the same texts, ascending, and those texts.
 
-    Yields
-    ------
-    The indices of the group's questions, ascending, and the collection in their scope. Questions
-    about a document that is not in the collection are in no group.
+    Questions about a document that is not in the collection are in no group.
     """
     groups: dict[str | None, list[int]] = {}
     for index, document_id in enumerate(questions.document_ids):
         groups.setdefault(document_id, []).append(index)
-    index_of: dict[str, int] = {}
-    if groups.keys() - {None}:
-        index_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
+    index_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     for document_id, members in groups.items():
         if document_id is None:
             if collection.chunk_ids:

@@ -47,9 +47,8 @@ def full_contexts(
 ) -> pa.Table:
     """Return everything in a question's scope, in reading order, or random spans of it.
 
-    `n_spans` spans are drawn if the scope has more than `window_tokens` word pieces. Each is a
-    separate context (column `sample`): it is summarized by itself, and the scores are averaged
-    (Graph of Records, appendix on baselines).
+    `n_spans` spans are drawn if the scope has more than `window_tokens` word pieces, each as a
+    separate `sample` that is summarized by itself (Graph of Records, appendix on baselines).
     """
     if not queries.num_rows:  # chunks are not sorted for nothing
         return TABLES["contexts"].empty()
@@ -104,20 +103,10 @@ def _rows(
 def spans(
     chunk_tokens: Sequence[int] | np.ndarray, window_tokens: int, n_spans: int, seed: int
 ) -> list[range]:
-    """Return contiguous runs of chunks that fill the window, at random positions.
+    """Return contiguous runs of chunks that fill the window, at random positions, ascending.
 
-    Parameters
-    ----------
-    chunk_tokens : tokens of each chunk of the document, in reading order.
-    window_tokens : maximum number of tokens of a span.
-    n_spans : number of spans, at least 1; fewer are returned if fewer differ.
-    seed : seed of the positions; derive it from the document's id.
-
-    Returns
-    -------
-    Ranges of chunk numbers, ascending. One range over all chunks if the document fits; none for a
-    document without chunks. Every span is as long as the window allows: one chunk more, on
-    either side of the last span or after any other, would not fit.
+    Every run is as long as the window of `window_tokens` allows. There are `n_spans` of them, or
+    fewer if fewer differ: one if the document fits, none without chunks.
 
     Raises
     ------
@@ -145,7 +134,7 @@ def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> 
 
     Parameters
     ----------
-    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
+    nodes : `node_id`, `kind`, `document_id`, `position`, `text`; the kind of passages is "chunk".
     vectors : `node_id` and `embedding` of each node, in any order.
     """
     is_written = pc.cast(pc.not_equal(nodes["kind"], "chunk"), pa.int32())
@@ -174,13 +163,7 @@ def nodes_within(
     """Return the best nodes with distinct texts of each question that fit a token budget together.
 
     A node that does not fit is skipped; later ones may fit, since written texts are shorter than
-    passages.
-
-    Parameters
-    ----------
-    rankings : rows of `rankings`; no node beyond them is considered.
-    nodes : `node_id`, `kind`, `document_id`, `position`, `text` of passages, "chunk", and others.
-    count_tokens : returns the number of tokens of each text.
+    passages. For `nodes` see `node_collection`.
     """
     n_tokens = cache(lambda text: count_tokens([text])[0])
 
@@ -214,17 +197,9 @@ def _node_contexts(
         if node["kind"] == "chunk" and best["kind"] != "chunk":
             by_text[node["text"]] = {**node, "score": best["score"]}
     rows = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "rank": rank,
-            "node_id": node["node_id"],
-            "node_kind": node["kind"],
-            "document_id": node["document_id"],
-            "position": node["position"] if node["kind"] == "chunk" else None,
-            "score": node["score"],
-            "text": node["text"],
-        }
+        {"query_id": query_id, "sample": 0, "rank": rank, "node_kind": node["kind"]}
+        | {name: node[name] for name in ("node_id", "document_id", "score", "text")}
+        | {"position": node["position"] if node["kind"] == "chunk" else None}
         for query_id, by_text in nodes_of.items()
         for rank, node in enumerate(choose(list(by_text.values())), start=1)
     ]

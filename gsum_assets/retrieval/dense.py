@@ -1,8 +1,4 @@
-"""Dense retrieval: inner products of the vectors of questions and chunks.
-
-The embedder determines the encoder (SBERT, Contriever, DPR with its two, Dragon). The score of a
-document is that of its best chunk, so shorter chunks find more.
-"""
+"""Dense retrieval: inner products of the vectors of questions and chunks."""
 
 import numpy as np
 
@@ -15,7 +11,7 @@ _DECIMALS = 6
 
 
 class Dense:
-    """Inner products with the chunk embeddings of a collection.
+    """Inner products with the chunk embeddings of a collection; a document has its best chunk's.
 
     Raises
     ------
@@ -41,7 +37,7 @@ class Dense:
                 f"dense: question vectors {shape} do not fit chunk vectors "
                 f"{self._embeddings.shape}; embed the questions with the chunks' embedder"
             )
-        if len(vectors) == 1:  # what else reads all vectors for a question shares the result
+        if len(vectors) == 1:  # shared with what judges the question
             products = self._collection.cosines(vectors[0])[None]
         else:
             products = vectors @ self._embeddings.T

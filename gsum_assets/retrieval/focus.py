@@ -1,9 +1,7 @@
 """Documents that a question over a whole corpus is about: those that it names, or all.
 
-A ranking of passages uses neither that "GPL version 3" is the title of a document nor that a
-question that compares documents needs a passage of each. Both are derived from the words of the
-question. The rules are strict, so that ordinary questions are unaffected: a name without a number
-needs capitals or quotation marks, unless it is all of which a summary is requested ("Summarize the
+The rules are strict, so that ordinary questions are unaffected: a name without a number needs
+capitals or quotation marks, unless it is all of which a summary is requested ("Summarize the
 minutes of June"), and a comparison has to mention documents.
 """
 
@@ -95,9 +93,7 @@ class Titles(dict[str, str]):
 def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     """Return the documents that `question` names, and whether it compares documents.
 
-    Parameters
-    ----------
-    titles : titles of the documents by id; an id, often a file name, counts as a title too.
+    `titles` has the titles of the documents by id; an id, often a file name, counts as a title too.
     """
     known = titles if isinstance(titles, Titles) else Titles(titles)
     names = known.names
@@ -143,9 +139,7 @@ def _with_document(question: str, name: frozenset[str]) -> str:
 def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:
     """Return the mentioned documents: the best of each mention, then the second of each.
 
-    Parameters
-    ----------
-    ranked : ids of documents, best first; missing ones come last.
+    `ranked` has ids of documents, best first; missing ones come last.
     """
     rank = {document_id: i for i, document_id in enumerate(ranked)}
     groups = [sorted(ids, key=lambda i: rank.get(i, len(rank))) for ids in mentions]
@@ -153,12 +147,7 @@ def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[s
 
 
 def spread(passages: Sequence[Sequence[dict]], n: int) -> list[dict]:
-    """Return `n` passages: the best of each document first, then the second of each.
-
-    Parameters
-    ----------
-    passages : passages of each document, best first; documents in order of importance.
-    """
+    """Return `n` of the passages of each document: the best of each, then the second of each."""
     rounds = zip_longest(*passages)
     return [passage for group in rounds for passage in group if passage is not None][:n]
 
@@ -230,12 +219,7 @@ def _initials(words: Sequence[str]) -> str:
 def _mentions(
     words: list[_Word], names: Mapping[tuple[str, ...], list[str]], longest: int
 ) -> list[_Mention]:
-    """Return the names in the question; of overlapping ones the longest.
-
-    Returns
-    -------
-    First character, one past the last, and documents of each name, in order.
-    """
+    """Return first character, end and documents of each name, of overlapping ones the longest."""
     candidates: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):

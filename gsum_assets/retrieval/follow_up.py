@@ -1,8 +1,7 @@
 """Follow-up questions, completed from the question before: "and who paid?".
 
 The rules are for English, except that a question of stop words alone, or after a conjunction, is a
-follow-up in each language that has a list of stop words. They err on the side of adding words: what
-is searched for is shown to the reader, and a few words more find little else.
+follow-up in each language that has a list of stop words. They err on the side of adding words.
 """
 
 import re

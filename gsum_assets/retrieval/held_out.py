@@ -1,9 +1,7 @@
 """Comparison, without labels, of a method's passages with those of the retriever it starts from.
 
-Held-out passages are searched for as if they were questions. One retriever finds first passages;
-the passages that a method derives from them, and the next ones of the retriever itself, are both
-scored by another retriever. If the method links related passages, the other retriever scores its
-passages no lower than the next best of the first retriever.
+Held-out passages are searched for as if they were questions. What a method derives from the first
+passages of one retriever, and that retriever's next ones, are scored by another retriever.
 """
 
 import math
@@ -65,12 +63,7 @@ class HeldOut(NamedTuple):
 def held_out(collection: Collection, language: str, n: int) -> Iterator[HeldOut]:
     """Yield `n` chunks, chosen stably under changes, and the results of both retrievers.
 
-    As many chunks at a time as their scores fit into memory.
-
-    Parameters
-    ----------
-    collection : collection with embeddings.
-    language : BCP 47 code.
+    As many chunks at a time as their scores fit into memory. The collection has embeddings.
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)
@@ -92,11 +85,9 @@ def held_out(collection: Collection, language: str, n: int) -> Iterator[HeldOut]
 def held_out_within(
     collection: Collection, language: str, n: int
 ) -> Iterator[tuple[Collection, slice, HeldOut]]:
-    """Yield about `n` chunks, each searched for only in its own document.
+    """Yield each large enough document, the positions of its chunks, and the results in it.
 
-    Yields
-    ------
-    A document that is large enough, the positions of its chunks, and the results in it.
+    About `n` chunks in all are searched for.
     """
     each = math.ceil(n / max(1, len(collection.document_ids)))
     for index in _steady_choice(collection.document_ids, n):
@@ -115,13 +106,7 @@ def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
 def _evidence(
     first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
 ) -> Evidence:
-    """Return the mean evidence of both directions: each retriever is judged by the other.
-
-    Parameters
-    ----------
-    first, second : scores of two retrievers, `(n_probes, n_passages)`.
-    held_out : the held-out passage of each probe.
-    """
+    """Return the mean evidence of both directions: each retriever is judged by the other."""
     if first.shape[1] < LEAST_PASSAGES:
         return NONE
     rows = np.arange(len(held_out))

@@ -1,8 +1,4 @@
-"""Fusion of retrievers by a weighted sum of scaled scores, and by reciprocal ranks.
-
-Chunks and documents are fused separately, so that a document's BM25 score is that of the whole
-document.
-"""
+"""Fusion of retrievers, of chunks and documents separately."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,15 +32,12 @@ class Fusion:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and the sum of the weights."""
-        weights = [weight for _, weight in self._retrievers]
-        levels = zip(*(each.scores(questions) for each, _ in self._retrievers), strict=True)
-        return Scores(*(self._fused(scores, weights) for scores in levels))
-
-    def _fused(self, scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
-        total = np.zeros(scores[0].shape)
-        for of_retriever, weight in zip(scores, weights, strict=True):
-            total += weight * self._scale(of_retriever)
-        return total
+        nodes, documents = 0.0, 0.0
+        for retriever, weight in self._retrievers:
+            scores = retriever.scores(questions)
+            nodes = nodes + weight * self._scale(scores.nodes)
+            documents = documents + weight * self._scale(scores.documents)
+        return Scores(np.asarray(nodes), np.asarray(documents))
 
 
 def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:

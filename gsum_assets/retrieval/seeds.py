@@ -1,16 +1,8 @@
 """Seeds of the graph methods: BM25 of a chunk and of its whole document, and the chunk's vector.
 
-BM25 counts words and pairs of words; capitalized words of a question count twice, since names
-distinguish topics better than other words. A chunk that has a phrase of the question word for word,
-quoted or in capitals there, scores higher, the more the rarer it is: titles of common words
-("In the Garden") are found by nothing else. The score of a document is that of its best chunk.
-
-A question may ask for several things, which are found in different documents. Its parts are
-searched for by words alone, and a chunk gains by the reciprocal of its best rank for a part, or for
-the whole, so that the first chunk stays.
-
-Weights were chosen on ODSum-Story's train stories, parts on united questions of QMSum train
-(`docs/baselines.md`).
+Chunks that have a quoted or capitalized phrase of the question, or that are the best for a part of
+it, score higher. Weights were chosen on ODSum-Story's train stories, parts on united questions of
+QMSum train (`docs/baselines.md`).
 """
 
 import re
@@ -54,19 +46,14 @@ def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever,
 def keep_index(collection: Collection, language: str) -> None:
     """Compute the index of a large collection and keep it in its cache, if it has one.
 
-    Before vectors are read: the index takes most memory while it is computed, and is mapped later.
+    Before vectors are read: the index takes most memory while it is computed.
     """
     if collection.cache and sum(map(len, collection.chunk_texts)) >= KEPT_FROM:
         Bm25(collection, Bm25Settings(words=Words(language, bigrams=True)))
 
 
 class Seeds:
-    """First passages, from which a graph method starts.
-
-    Parameters
-    ----------
-    language : BCP 47 code.
-    """
+    """First passages, from which a graph method starts; `language` is a BCP 47 code."""
 
     def __init__(self, collection: Collection, language: str) -> None:
         self._collection = collection
@@ -87,7 +74,7 @@ class Seeds:
         return _DOCUMENT_WEIGHT * documents + _CHUNK_WEIGHT * min_max(lexical.nodes)
 
     def _add_parts(self, nodes: np.ndarray, questions: Questions) -> None:
-        """Add to the scores of chunks that are the best for a part of the question."""
+        """Add to chunks by the reciprocal of their best rank for a part, or for the whole."""
         for i, text in enumerate(questions.texts):
             if split := parts(text):
                 found = self._by_words(Questions([""] * len(split), split, [None] * len(split)))
@@ -95,7 +82,7 @@ class Seeds:
                 nodes[i] += _PART_WEIGHT * (1 / of_all).max(axis=0)
 
     def _add_phrases(self, nodes: np.ndarray, questions: Questions) -> None:
-        """Add to the scores of chunks that have a phrase of the question."""
+        """Add to the scores of chunks that have a phrase of the question, the rarer the more."""
         asked = {i: found for i, text in enumerate(questions.texts) if (found := phrases(text))}
         if not asked:
             return

@@ -10,12 +10,9 @@ from gsum_resources.embedding.processor import mkl_has_avx512
 _LENGTH_STEP = 8
 
 # Matrix libraries use different kernels for few rows, which round differently: the vector of a text
-# would depend on the other texts of its batch, and an incremental rebuild would differ from a full
-# one. A batch therefore has at least this many tokens per thread. A small input, such as one
-# question, runs on one thread, where fewer are enough. From these sizes on, rows were
-# bitwise equal at every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512 and
-# AMX, one and two threads. A small input may not exceed 88 tokens: with AVX2, windows of 96 differ
-# between one thread and two.
+# would depend on the other texts of its batch. From these sizes on, rows were bitwise equal at
+# every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512 and AMX, one and two
+# threads. A small input runs on one thread, and may not exceed 88 tokens.
 _TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
 _SMALL_INPUT_TOKENS = 64
 
@@ -23,13 +20,8 @@ _SMALL_INPUT_TOKENS = 64
 def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
     """Return the padded length of each window in tokens, `(n_windows,)`.
 
-    A full window is not padded. A shorter one is padded to the next multiple of 8 above its own
-    length, which does not depend on the other windows, unlike the usual padding to the longest of a
-    batch. Sums over its tokens therefore always run in the same order.
-
-    Parameters
-    ----------
-    full_length : tokens of a full window, special tokens included.
+    A full window of `full_length` tokens is not padded. A shorter one is padded to the next
+    multiple of 8 above its own length, so that sums over its tokens always run in the same order.
     """
     padded = (lengths // _LENGTH_STEP + 1) * _LENGTH_STEP
     return np.maximum(lengths, np.minimum(padded, full_length))
@@ -55,13 +47,7 @@ def equal_form_batches(
 def equal_length_batches(
     lengths: np.ndarray, batch_tokens: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (length in tokens, indices of texts), longest first: batches without padding.
-
-    Parameters
-    ----------
-    lengths : tokens of each text, special tokens included.
-    batch_tokens : maximum number of tokens in a batch; a longer text runs alone.
-    """
+    """Yield (length in tokens, indices of texts), longest first: batches without padding."""
     yield from _batches_of(lengths, lengths, batch_tokens)
 
 

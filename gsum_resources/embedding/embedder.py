@@ -26,14 +26,9 @@ class LocalEmbedder:
     at the first embedding.
 
     On one processor with a fixed number of threads, the vector of a text is bitwise independent
-    of the other texts of a call (measured; see `encoder.py`). Between processors, thread counts
-    and devices, float32 vectors agree to about 1e-6.
-
-    float32 is the default although bfloat16 is several times faster on processors that support
-    it: the precision is part of the identity, so a default that followed the hardware would
-    embed a corpus again when it moves to another machine; without hardware support bfloat16 is
-    slower than float32; and bfloat16 vectors differ in the third digit between processors. Set
-    `precision="bfloat16"` where `bfloat16_supported()` is true and speed matters.
+    of the other texts of a call. Between processors, thread counts and devices, float32 vectors
+    agree to about 1e-6, and bfloat16 vectors to the third digit. bfloat16 is several times faster
+    where `bfloat16_supported()` is true.
 
     Attributes
     ----------

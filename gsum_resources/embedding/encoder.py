@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "bfloat16"]
 
-# A GPU needs large batches. On a CPU a batch should fit into the second-level caches: 32 windows
-# of 256 tokens ran at two thirds of the speed of 8, on two cores.
+# A GPU needs large batches. On a CPU a batch should fit into the second-level caches.
 _BATCH_TOKENS_CUDA = 65536
 _BATCH_TOKENS_PER_THREAD = 1024
 
@@ -131,9 +130,7 @@ class TextEncoder:
         """Return the unit vectors of each input's tokens, float32 `(n_tokens, dim)`.
 
         No padding and no attention mask. On a CPU each input runs by itself, several in parallel on
-        one thread each: as fast as batches, since two threads at one matrix product wait for each
-        other, and vectors do not depend on other inputs. On a GPU inputs of equal length share
-        batches.
+        one thread each; on a GPU inputs of equal length share batches.
 
         Parameters
         ----------

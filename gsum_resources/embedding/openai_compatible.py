@@ -78,11 +78,8 @@ class OpenAICompatibleEmbedder:
     ) -> np.ndarray:
         """Return float32 unit vectors of passages, `(n_texts, dimension)`.
 
-        Parameters
-        ----------
-        on_vector : called in the calling thread with the index and the vector `(dimension,)` of
-            each text as soon as it is computed, in any order, so that vectors are kept if the
-            server fails later.
+        `on_vector` is called in the calling thread with the index and the vector `(dimension,)` of
+        each text as soon as it is computed, in any order.
 
         Raises
         ------

@@ -16,9 +16,7 @@ _BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # "bf16": on A
 def physical_cores() -> int:
     """Return the number of physical cores that this process may use, at least 1.
 
-    Counts the cores of the logical processors in the affinity mask (two hyper-threads of one core
-    share its multipliers, so that a second thread slows matrix products down), limited by a
-    container's quota, which the mask does not show.
+    Those of the logical processors in the affinity mask, limited by a container's quota.
     """
     if hasattr(os, "sched_getaffinity"):
         available = sorted(os.sched_getaffinity(0))
@@ -45,13 +43,7 @@ def _core_of(cpu: int) -> tuple[str, str]:
 
 @cache
 def bfloat16_supported(device: str = "cpu") -> bool:
-    """Return whether bfloat16 matrix products run in hardware.
-
-    Parameters
-    ----------
-    device : "cpu" reads the processor's flags (AMX, AVX-512 BF16, ARM bf16) without importing
-        torch; "cuda" queries the driver.
-    """
+    """Return whether bfloat16 products run in hardware; for "cpu" without importing torch."""
     if device == "cuda":
         import torch
 

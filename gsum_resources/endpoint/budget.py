@@ -1,8 +1,7 @@
 """Budget of a day, for requests to served models: kept in the state database over all hosts.
 
-Before a batch of requests its largest cost is reserved; what was really spent replaces it, reply
-by reply and at the end. A batch that exceeds what is left is not begun. Replies from the memo are
-in no batch.
+Before a batch of requests its largest cost is reserved; what was really spent replaces it. A batch
+that exceeds what is left is not begun.
 """
 
 import threading
@@ -51,9 +50,7 @@ class Amount:
 class Spending:
     """What a batch has spent so far.
 
-    Parameters
-    ----------
-    write : called with the sum at most every second, and with whether the batch has ended.
+    `write` is called with the sum at most every second, and with whether the batch has ended.
     """
 
     def __init__(self, write: Callable[[Amount, bool], None]) -> None:
@@ -86,13 +83,7 @@ def free_of_charge(_: Amount) -> Iterator[Spending]:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that a batch exceeds.
-
-    Attributes
-    ----------
-    table : table of `gsum.toml` that has it.
-    unit : its key there.
-    """
+    """A limit that a batch exceeds: the key `unit` of a table of `gsum.toml`."""
 
     table: str
     unit: str
@@ -106,14 +97,7 @@ class Limit:
 
 
 class Budget:
-    """The budget of a home.
-
-    Parameters
-    ----------
-    settings : `[budget]`, and the time zone of `[automation]`, whose midnight begins a day.
-    state : returns the database.
-    clock : returns Unix time.
-    """
+    """The budget of a home; a day begins at midnight in the time zone of `[automation]`."""
 
     def __init__(
         self, settings: Settings, state: Callable[[], State], clock: Callable[[], float] = time.time
@@ -138,14 +122,10 @@ class Budget:
 
     @contextmanager
     def batch(self, corpus: str, most: Amount, run_id: str = "") -> Iterator[Spending]:
-        """Reserve a batch of requests, and yield where its costs are added.
+        """Reserve at most `most` for a batch of requests, and yield where its costs are added.
 
-        Parameters
-        ----------
-        most : what the batch costs at most.
-        run_id : the run, which is repeated by itself once the budget allows it.
-
-        A run that finds the server away is repeated after as long as it has been away.
+        The run is repeated by itself once the budget allows it, or, if the server is away, after as
+        long as it has been away.
 
         Raises
         ------

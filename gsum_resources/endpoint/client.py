@@ -48,12 +48,9 @@ _AWAY_AFTER = 3  # consecutive requests, at least
 
 @dataclass(frozen=True)
 class Answer(Generic[Value]):
-    """A server's answer.
+    """A server's answer; its token counts are None if it does not count.
 
-    Attributes
-    ----------
-    tokens_in, tokens_out : as counted by the server; None if it does not count.
-    retries : number of attempts before the successful one.
+    `retries` is the number of attempts before the successful one.
     """
 
     value: Value
@@ -65,13 +62,10 @@ class Answer(Generic[Value]):
 class Endpoint:
     """A server that speaks the OpenAI protocol, with all requests of this process to it.
 
-    The key is read, and connections are opened, on first use. Everything runs in one background
-    thread, which keeps the connections; `check` and `map` may be called from other threads.
-
-    Parameters
-    ----------
-    store : its database counts attempts, and knows servers that are away, across processes.
-    backoff_s : maximum pause before the first retry, seconds; doubled for each further one.
+    Everything runs in one background thread, which keeps the connections and starts on first use;
+    `check`, `fetch` and `map` may be called from any thread. `store` counts attempts, and knows
+    servers that are away, across processes. `backoff_s` is the maximum pause before the first
+    retry, doubled for each further one.
     """
 
     def __init__(
@@ -111,7 +105,7 @@ class Endpoint:
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
 
-        A server without such a list, or a busy one, passes the check. One that is away is tried
+        A server without such a list, or a busy one, passes. One that is known to be away is tried
         once, and may be used again if it answers.
 
         Raises
@@ -128,12 +122,9 @@ class Endpoint:
             self._outages.allow_probe()
 
     def fetch(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Return the server's parsed answer to one request; None if it fails.
+        """Return the server's parsed answer to one request, a GET without body; None if it fails.
 
-        Parameters
-        ----------
-        path : path below the base URL, or a complete URL at the same server.
-        body : JSON to post; None sends a GET request.
+        `path` is below the base URL, or a complete URL at the same server.
         """
         self._connection.prepare()
         try:
@@ -147,20 +138,15 @@ class Endpoint:
         items: Sequence[Item],
         on_value: Callable[[int, Value], None] | None = None,
     ) -> list[Value]:
-        """Return `work` of each item, in order; as many run concurrently as the settings allow.
+        """Return `work`, which awaits `post`, of each item, in order.
 
-        Parameters
-        ----------
-        work : coroutine that awaits `post`.
-        on_value : called in the calling thread with the index of an item and its value.
+        As many run concurrently as the settings allow. `on_value` is called in the calling thread
+        with the index of an item and its value. The first exception of either cancels the others.
 
         Raises
         ------
         ModelUnavailableError
-            If the server is away; at once if this is known, unless this process is the one to try
-            again.
-        Exception
-            The first that `work` or `on_value` raises; requests in flight are cancelled.
+            If the server is away; at once if this is known, unless this process may try again.
         """
         if not items:
             return []
@@ -196,13 +182,11 @@ class Endpoint:
 
         Parameters
         ----------
-        path : path below the base URL, such as `/chat/completions`.
-        body : sent as JSON; lone surrogates become question marks.
         tokens_out : maximum number of tokens of the reply.
         read : extracts the value from the parsed JSON reply; LookupError, TypeError, AttributeError
             or ValueError mean that the attempt has failed.
         is_final : whether to leave a failure, by its status and message, to the caller instead of
-            trying again; None: never. Such a failure does not count as one of the server.
+            trying again. Such a failure does not count as one of the server.
         on_words : called with the pieces of a chat completion whose body requests a stream.
 
         Raises
@@ -288,10 +272,7 @@ class Endpoint:
         items: Sequence[Item],
         ready: "queue.SimpleQueue[tuple[int, Value] | None]",
     ) -> None:
-        """Run workers that take items from one iterator; the first exception cancels all.
-
-        After that exception none takes a further item, not even one that ran before its worker was
-        cancelled.
+        """Run workers that take items from one iterator; the first exception ends it.
 
         No further item is taken while values wait to be consumed: where they cannot be stored, no
         more of them are paid for.
@@ -366,13 +347,11 @@ class Endpoint:
             retry=retry_if_exception(lambda e: isinstance(e, TransientError) and not e.status),
             reraise=True,
         )
-
         try:
             await retrying(self._send_once, "/models")
+            return
         except EndpointError as error:
             failure = error
-        else:
-            return
         # a key may be valid for inference but not for lists
         is_refused = isinstance(failure, RefusedError) and "scope" not in str(failure)
         unavailable_error = unavailable(failure, self.settings) if is_refused else None

@@ -38,19 +38,15 @@ class Connection:
     async def send(
         self, path: str, content: bytes | None, seconds: float, on_words: OnWords | None = None
     ) -> str:
-        """Return the body of a successful answer to one request, without the key.
+        """Return the body of a successful answer to one request, a GET without content.
 
-        Parameters
-        ----------
-        content : JSON to post; None sends a GET request.
-        seconds : time limit of the whole attempt, including the body's arrival.
-        on_words : called with the pieces of a chat completion whose content requests a stream.
+        `seconds` limits the whole attempt, including the body's arrival.
 
         Raises
         ------
         EndpointError
-            The classified failure. It has no cause and no context, so that no traceback shows the
-            client's own exceptions and their data.
+            The classified failure, without cause and context, so that no traceback shows data of
+            the client's own exceptions.
         """
         if on_words:
             on_words(None)

@@ -45,13 +45,10 @@ _UNKNOWN_MODEL = re.compile(r"model_not_found|\bmodel\b", re.IGNORECASE)
 
 
 class EndpointError(RuntimeError):
-    """One request got no usable answer.
+    """One request got no usable answer; its status is 0 if there was none.
 
-    Attributes
-    ----------
-    status : status of the server's answer, 0 if there was none.
-    retries : number of attempts after the first.
-    is_filtered : whether a content filter rejected the request, and will reject it again.
+    `retries` is the number of attempts after the first; `is_filtered`: a content filter rejects the
+    request, now and later.
     """
 
     def __init__(
@@ -64,12 +61,9 @@ class EndpointError(RuntimeError):
 
 
 class TransientError(EndpointError):
-    """An attempt that failed but may succeed when retried.
+    """An attempt that failed but may succeed when retried, after `retry_after_s` if that is given.
 
-    Attributes
-    ----------
-    retry_after_s : seconds that the server requires to wait, or None.
-    reached : whether a connection was made; if so, the request itself may be at fault.
+    `reached`: a connection was made, so that the request itself may be at fault.
     """
 
     def __init__(
@@ -110,9 +104,7 @@ def unavailable(
 ) -> ModelUnavailableError | None:
     """Return the error to raise if all further requests will fail as well, else None.
 
-    Parameters
-    ----------
-    answered : whether the server has answered a request before, so that its address is correct.
+    `answered`: the server has answered a request before, so that its address is correct.
     """
     if failure.is_filtered:
         return None
@@ -159,9 +151,7 @@ def error_of(settings: Settings, message: str) -> ModelUnavailableError:
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds of `Retry-After-Ms` or `Retry-After`, given in seconds or as a date.
 
-    Parameters
-    ----------
-    now : seconds since the epoch, for a date; None: the current time.
+    `now` is Unix time, for a date.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:

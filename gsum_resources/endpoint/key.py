@@ -60,11 +60,7 @@ class Key:
 
 
 def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether no key is sent, since the server is private and no key is configured.
-
-    True where the host is this machine or in a private network, `api_key_env` is the default, and
-    that variable is unset or empty.
-    """
+    """Return whether no key is sent: the server is in a private network, and none is configured."""
     variable = settings.api_key_env
     is_default = variable == type(settings).model_fields["api_key_env"].default
     if not is_default or environment.get(variable, "").strip():
@@ -81,10 +77,6 @@ def read_key(
     settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
 ) -> Key:
     """Return the key that the settings name; an empty one where the server requires none.
-
-    Parameters
-    ----------
-    table : table of `gsum.toml` with the settings, for the message.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Outages of servers, in the state database: what one run has found out, no other waits for.
 
-Whoever gives a server up notes it with the sentence of the error. From then on every batch of
-requests to that server fails at once with this sentence, in all processes on all hosts, except that
-one of them may try again every `PROBE_EVERY_S`; an answer ends the outage.
+From the note on every batch of requests to that server fails at once, in all processes on all
+hosts, except that one of them may try again every `PROBE_EVERY_S`; an answer ends the outage.
 """
 
 import time
@@ -27,12 +26,7 @@ class Outage(NamedTuple):
 
 
 class Outages:
-    """The outage of one account at a server, in the table `OUTAGES`.
-
-    Parameters
-    ----------
-    state : returns the database; None: outages are not noted.
-    """
+    """The outage of one account at a server, in the table `OUTAGES`; not noted without `state`."""
 
     def __init__(self, state: Callable[[], State] | None, settings: Settings) -> None:
         self._state = state

@@ -1,8 +1,4 @@
-"""Strict limits of requests and tokens per minute, for every window of 60 seconds.
-
-A request may arrive at the server later than it was sent, by a varying delay, so that the window
-used here is slightly longer than the server's (`MARGIN_S`).
-"""
+"""Strict limits of requests and tokens per minute, for every window of 60 seconds."""
 
 import asyncio
 import time
@@ -21,10 +17,7 @@ _FIRST_MARGIN, _MARGIN, _OBSERVATIONS = 2.0, 1.25, 8
 
 
 class Attempt(NamedTuple):
-    """An admitted request: its row in the database, and its number of tokens.
-
-    The time is part of the key, since SQLite reuses the ids of deleted rows.
-    """
+    """An admitted request; the time is part of its key, since SQLite reuses ids of deleted rows."""
 
     id: int
     tokens: int
@@ -66,7 +59,6 @@ class RateLimiter:
     state : returns the database; by default an in-memory one for this limiter.
     account : account in the database that the limits apply to.
     clock : returns seconds; by default the database's clock.
-    window_s : length of the window, seconds.
     """
 
     def __init__(
@@ -91,10 +83,7 @@ class RateLimiter:
         self._held_until = max(self._held_until, self._clock() + seconds)
 
     async def admit(self, tokens: int) -> Attempt | None:
-        """Wait until a request of at most `tokens` may be sent, which must happen at once.
-
-        Returns the argument of `settle`, or None where there is no limit.
-        """
+        """Wait until a request of at most `tokens` may be sent; return the argument of `settle`."""
         if not any(self._limits) and self._held_until <= self._clock():
             return None
         async with self._turn:

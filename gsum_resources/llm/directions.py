@@ -26,10 +26,7 @@ def json_directions(schema: type[BaseModel]) -> str:
 
 @cache
 def schema_in_full(schema: type[BaseModel]) -> str:
-    """Return the longest text of a schema in a prompt, for budgets.
-
-    A server that enforces JSON schemas may add the complete schema to the prompt.
-    """
+    """Return the longest text of a schema that a server may add to a prompt, for budgets."""
     described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     return (
         "Reply with one JSON value and nothing else: no introduction, no comment, no code fence. "

@@ -53,9 +53,7 @@ class _Prepared:
 class ExtractiveModel:
     """A `LanguageModel` that uses classical methods on sentence embeddings.
 
-    Parameters
-    ----------
-    cache_size : number of sentence vectors kept in memory (20,000 of 384 dimensions take 31 MB).
+    It keeps `cache_size` sentence vectors in memory (20,000 of 384 dimensions take 31 MB).
     """
 
     def __init__(
@@ -103,15 +101,9 @@ class ExtractiveModel:
         return replies
 
     def prepare(self, passages: Sequence[str]) -> bool:
-        """Embed the sentences of passages before they are read for a request.
+        """Embed the sentences of the passages of one document, in order, before they are read.
 
-        Parameters
-        ----------
-        passages : of one document, in order.
-
-        Returns
-        -------
-        Whether there is room for more vectors in memory.
+        Returns whether there is room for more vectors in memory.
         """
         each = [sentence for passage in passages for sentence in read_sentences([passage])]
         # at the border of two passages a sentence is whole only where both are read
@@ -132,10 +124,8 @@ class ExtractiveModel:
         prepared = []
         for request in requests:
             started = time.perf_counter()
-            sentences, aspects = (
-                read_sentences(request.passages),
-                question_aspects(request.question),
-            )
+            sentences = read_sentences(request.passages)
+            aspects = question_aspects(request.question)
             prepared.append(_Prepared(request, sentences, aspects, time.perf_counter() - started))
         started = time.perf_counter()
         vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))

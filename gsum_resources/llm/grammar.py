@@ -1,10 +1,8 @@
 """Grammars that restrict the tokens of structured replies to a JSON schema.
 
-The grammar is built from the JSON schema by `llguidance`: it needs no other package and no
-compilation (xgrammar requires triton), supports bounds of lengths and numbers, and is used by
-llama.cpp and vLLM. A reply that approaches its maximum length, or that repeats itself, is closed:
-from there on only tokens are allowed that end strings, lists and objects, wherever the grammar
-allows one.
+`llguidance` builds the grammar from the JSON schema. A reply that approaches its maximum length, or
+that repeats itself, is closed: from there on only tokens are allowed that end strings, lists and
+objects, wherever the grammar allows one.
 """
 
 import json
@@ -48,6 +46,11 @@ class Repetition:
         self._matched = [0] * (_LONGEST_PERIOD + 1)
         self.repeated = 0  # tokens at the end that only repeat the text before them
 
+    @property
+    def length(self) -> int:
+        """Number of tokens that were read."""
+        return len(self._ids)
+
     def read(self, ids: Sequence[int]) -> None:
         """Continue the text with `ids`."""
         for token in ids:
@@ -71,12 +74,7 @@ def repeats_itself(text: str) -> bool:
 
 
 class Grammars:
-    """Grammars over the tokens of one model.
-
-    Parameters
-    ----------
-    n_logits : number of the model's logits, which may exceed the number of tokens.
-    """
+    """Grammars over the tokens of one model, which may have more logits than tokens."""
 
     def __init__(self, tokenizer: Any, n_logits: int, ends: Sequence[int]) -> None:
         import llguidance.hf
@@ -137,8 +135,8 @@ class GrammarMask:
 
     Parameters
     ----------
-    matcher : llguidance matcher at the beginning of the reply.
     closers : masks `(n_logits,)` of tokens that end something, in order of preference.
+    start : number of tokens of the prompt.
     until : number of tokens of the reply after which it is closed.
     """
 
@@ -148,7 +146,7 @@ class GrammarMask:
         self._matcher = matcher
         self._closers = closers
         self._n_logits = n_logits
-        self._start = self._read = start
+        self._start = start
         self._until = until
         self._repetition = Repetition()
 
@@ -157,14 +155,13 @@ class GrammarMask:
         import numpy as np
         import torch
 
-        new_tokens = input_ids[0, self._read :].tolist()
-        self._read = input_ids.shape[1]
+        new_tokens = input_ids[0, self._start + self._repetition.length :].tolist()
         if new_tokens:
             self._matcher.consume_tokens(new_tokens)
             self._repetition.read(new_tokens)
         bits = np.frombuffer(self._matcher.compute_logit_bias(), np.uint8)
         allowed = torch.from_numpy(bits[: self._n_logits] > 0)
-        if self._read - self._start >= self._until or self._repetition.repeated:
+        if self._repetition.length >= self._until or self._repetition.repeated:
             self._until = 0  # once begun, the closing continues
             allowed = next((a for c in self._closers if (a := allowed & c).any()), allowed)
         return scores.masked_fill(~allowed.to(scores.device), -torch.inf)
@@ -200,12 +197,7 @@ def reply_schema(
 
 
 def _closed(subschema: dict[str, Any], bounds: tuple[int, int] | None) -> dict[str, Any]:
-    """Return a closed schema.
-
-    Parameters
-    ----------
-    bounds : maximum number of characters of a string, and of items of a list; None: none.
-    """
+    """Return a closed schema; `bounds` limit the characters of strings and the items of lists."""
     if "$ref" in subschema:
         return {"$ref": subschema["$ref"]}  # OpenAI's strict mode allows no other keys
     closed = {name: value for name, value in subschema.items() if name != "default"}
@@ -236,9 +228,7 @@ def _skeleton(subschema: dict[str, Any], root: dict[str, Any], items: int = 1) -
     """Return a value with `items` items in each list and the shortest strings."""
     if "$ref" in subschema:
         return _skeleton(root["$defs"][subschema["$ref"].rpartition("/")[2]], root, items)
-    if choices := subschema.get("enum") or [
-        subschema[key] for key in ("const",) if key in subschema
-    ]:
+    if choices := [subschema["const"]] if "const" in subschema else subschema.get("enum"):
         return max(choices, key=lambda choice: len(str(choice)))
     if "anyOf" in subschema:
         values = [_skeleton(choice, root, items) for choice in subschema["anyOf"]]

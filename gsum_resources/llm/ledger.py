@@ -93,15 +93,11 @@ def spent(store: ParquetStore, corpus: str) -> Spent:
 
 
 def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -> None:
-    """Write calls that are not in the table's files yet as a new file of each corpus.
+    """Write calls that are not in the table's files yet as a new file of each corpus, or of one.
 
     A file is named by its first call, so that an interrupted export is repeated under the same
     name. A corpus without a recorded export (documents were forgotten) gets one file that replaces
     all others.
-
-    Parameters
-    ----------
-    corpus : None: all corpora.
     """
     last_of = sa.select(CALLS.c.corpus, sa.func.max(CALLS.c.id)).group_by(CALLS.c.corpus)
     if corpus is not None:

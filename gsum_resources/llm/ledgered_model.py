@@ -33,14 +33,12 @@ ReserveRequests = Callable[[Sequence[Request]], AbstractContextManager[Spending]
 class LedgeredModel:
     """Wraps a language model: answers from the memo if possible, and records every request.
 
-    A failed or invalid reply is recorded, but memoized only if the model would certainly fail
-    again; then the request is repeated only after the model's identity or the reading of replies
-    has changed.
+    A failure is memoized only if the model would certainly fail again; then the request is repeated
+    after the model's identity or the reading of replies has changed.
 
     Parameters
     ----------
-    on_progress : called with the number of answered requests, their total, and details: tokens per
-        second and the cost so far.
+    on_progress : called with the number of answered requests, their total, and details.
     on_failure : called with the `document_id` of each request without a valid reply.
     on_filtered : called instead where a content filter rejects the request, now and later.
     window : returns the model's context window; a request that exceeds it is not sent.

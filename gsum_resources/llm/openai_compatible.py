@@ -70,10 +70,9 @@ class _NotAnsweredError(Exception):
 
 @dataclass
 class _Spent:
-    """Cost of one request, re-asks included.
+    """Cost of one request, re-asks included; failed attempts are no calls.
 
-    Failed attempts are counted separately from calls: they vary between runs, and a stored reply
-    must not. `last` is the model's last reply.
+    `last` is the model's last reply.
     """
 
     calls: int = 0
@@ -86,17 +85,15 @@ class _Spent:
 class OpenAICompatibleModel:
     """A `LanguageModel` served over HTTP.
 
-    A reply may have `256 + 4 * max_words` tokens (English has 1.3 per word, other scripts up to
-    three), a structured one `1024 + 8 * max_words` for names and brackets. A truncated reply is
-    requested again with four times as many, as a reasoning model may need, unless it repeats
-    itself. A free text that is truncated beyond the requested length is accepted.
+    A reply may have `256 + 4 * max_words` tokens, a structured one `1024 + 8 * max_words`. A
+    truncated reply is requested again with four times as many, as a reasoning model may need,
+    unless it repeats itself. A free text that is truncated beyond the requested length is accepted.
 
     Parameters
     ----------
     window : returns the model's context window, which limits the length of replies.
-    facts : what earlier runs have learnt of the server; None: nothing is stored.
-    on_words : called with the pieces of an answer that is requested alone, as they arrive; None:
-        replies are not streamed.
+    facts : what earlier runs have learnt of the server.
+    on_words : called with the pieces of an answer that is requested alone; None: no streaming.
     """
 
     def __init__(
@@ -147,10 +144,7 @@ class OpenAICompatibleModel:
         self._form.forget()
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """Return one completion or error for each request, in order; prompts are never cut.
-
-        `on_reply` is called in the calling thread.
-        """
+        """Return one completion or error for each request, in order; prompts are never cut."""
         if self._find_window and requests:
             self._window = self._find_window()
         self._is_alone = len(requests) == 1
@@ -165,13 +159,7 @@ class OpenAICompatibleModel:
             repeats = is_filtered or isinstance(problem, _LoopError)
             error = f"{model}: {request.described}: {problem}"
         else:
-            return Completion(
-                checked.text,
-                model,
-                **self._account(started, spent),
-                parsed=checked.parsed,
-                slips=checked.slips,
-            )
+            return Completion(model=model, **self._account(started, spent), **checked._asdict())
         is_final = {"repeats": repeats, "is_filtered": is_filtered}
         account = self._account(started, spent)
         return CompletionError(error, model, **account, text=spent.last, **is_final)

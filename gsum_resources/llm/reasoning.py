@@ -1,12 +1,8 @@
 """The answer in a model's reply, without the reasoning that a server left before it.
 
-A server without a reasoning parser, or with another model's, sends reasoning and answer as one
-text. Reasoning stands before the answer, whether the mark that opens it is in the reply or in the
-server's chat template.
-
-A document may hold such marks, and an answer may quote them. So JSON keeps the marks within it, and
-in a free text a mark that the prompt holds counts only at the start of the reply, or on a line of
-its own.
+The mark that opens reasoning is in the reply or in the server's chat template. An answer may quote
+marks of a document: JSON keeps those within it, and in a free text a mark that the prompt holds
+counts only at the start of the reply, or on a line of its own.
 """
 
 import re

@@ -1,12 +1,9 @@
 """Structured replies: the JSON in a model's text, as an object of the request's schema.
 
 A reply is read only if the value accounts for all of it: each letter, digit and bracket, except a
-fence and prose without JSON around it. A worse reply is requested again with the error. Only the
-schema determines the content: nothing is guessed, and no value that was cut off is kept.
-
-Invalid items are left out of the lists of a reply, and reported, where most items are valid. Of a
-reply that stays invalid after all re-asks, `usable` gives the valid items, however few. It is never
-memoized as a valid one.
+fence and prose without JSON around it. Invalid items are left out of its lists, and reported, where
+most items are valid. A worse reply is requested again with the error; if it stays invalid, `usable`
+gives its valid items, however few. Nothing is guessed, and no value that was cut off is kept.
 """
 
 import json
@@ -51,10 +48,7 @@ class Read(NamedTuple, Generic[Schema]):
 def read(text: str, schema: type[Schema]) -> Read[Schema]:
     """Return the object in a complete reply, and the slips that were left out.
 
-    Parameters
-    ----------
-    text : bare JSON, JSON Lines, or JSON in a fence or in prose.
-    schema : schema that the value must satisfy; fields without a default are required.
+    `text` is bare JSON, JSON Lines, or JSON in a fence or in prose.
 
     Raises
     ------
@@ -68,12 +62,7 @@ def read(text: str, schema: type[Schema]) -> Read[Schema]:
 
 
 def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
-    """Return the usable content of a reply, and a message about its errors, "" if there are none.
-
-    Returns
-    -------
-    None as content if nothing is usable.
-    """
+    """Return the usable content of a reply or None, and a message about its errors, else ""."""
     if isinstance(reply, Completion):
         if not isinstance(reply.parsed, schema):
             return None, "the reply is empty"
@@ -89,9 +78,7 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
 def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, tuple[str, ...]]:
     """Return the valid items of an invalid reply, and a line for each kind of slip.
 
-    Returns
-    -------
-    None as content if a required field is missing, or every list is empty.
+    The content is None if a required field is missing, or every list is empty.
     """
     fields = schema.model_fields.items()
     lists = [name for name, field in fields if get_origin(field.annotation) is list]
@@ -122,13 +109,7 @@ def plain_text(text: str) -> str:
 
 
 def _value_of(text: str, schema: type[BaseModel]) -> Any:
-    """Return the JSON value of a reply, several values as a list.
-
-    Raises
-    ------
-    StructureError
-        If the text holds no JSON, or the value does not account for all of it.
-    """
+    """Return the JSON value of a reply, several values as a list."""
     text = _without_prose(text)
     try:
         values = list(_json_values(text))
@@ -157,12 +138,11 @@ def _without_prose(text: str) -> str:
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """Yield each value of JSON, or of JSON Lines; raise ValueError if it is neither.
-
-    Texts may have line breaks, which models do not always escape.
-    """
+    """Yield each value of JSON, or of JSON Lines; raise ValueError if it is neither."""
     decoder = json.JSONDecoder(
-        object_pairs_hook=_object_of, parse_constant=_raise_constant, strict=False
+        object_pairs_hook=_object_of,
+        parse_constant=_raise_constant,
+        strict=False,  # texts may have line breaks, which models do not always escape
     )
     position = 0
     while position < len(text):
@@ -202,18 +182,19 @@ def _value_before_cut(text: str, schema: type[BaseModel]) -> Any:
     if not read_content.startswith(content) or added.strip("]}"):
         raise StructureError("it is not valid JSON")
     if isinstance(value, list):
-        value = {"": value}
-        added += "}"
+        return _complete_items(value, added)
     if not isinstance(value, dict) or not value:
         raise StructureError("it holds no complete item")
-    *complete, last = value
-    items = value[last] if isinstance(value[last], list) else None
-    # brackets close a list or an object, but not a text or a number
-    is_complete = items and (added == "}" or (added == "]}" and isinstance(items[-1], dict)))
-    shorter = {name: value[name] for name in complete}
-    if items:
-        shorter[last] = items if is_complete else items[:-1]
-    return shorter.get("", shorter)
+    name, last = value.popitem()
+    if isinstance(last, list):
+        value[name] = _complete_items(last, added.removesuffix("}"))
+    return value
+
+
+def _complete_items(items: list[Any], added: str) -> list[Any]:
+    """Return the items before a cut: brackets close an object, but not a text or a number."""
+    is_complete = not added or (added == "]" and items and isinstance(items[-1], dict))
+    return items if is_complete else items[:-1]
 
 
 def _parsed_leniently(text: str, schema: type[BaseModel], strict: bool) -> Any:
@@ -257,9 +238,7 @@ def _content(text: str) -> str:
 def _validated(value: Any, schema: type[Schema], keep_few: bool = False) -> Read[Schema]:
     """Return the value as an object of the schema, without invalid items of its lists.
 
-    Parameters
-    ----------
-    keep_few : whether to leave items out even where most are invalid.
+    `keep_few`: leave items out even where most are invalid.
     """
     value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
     value = _in_its_field(value, schema)

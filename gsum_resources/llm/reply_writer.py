@@ -19,11 +19,10 @@ _Arrived = tuple[bytes, Reply, dict, list[dict]]
 
 
 class ReplyWriter:
-    """Stores the replies to one batch of requests as they arrive.
+    """Stores the replies to one batch of requests as they arrive, in a separate thread.
 
-    A separate thread stores replies: those that arrive while it waits for the disk form the next
-    transaction. A killed run loses only the calls in flight. While the database does not answer,
-    `add` waits, so that no further replies are paid for that may be lost.
+    Replies that arrive while it waits for the disk form the next transaction. While the database
+    does not answer, `add` waits, so that no further replies are paid for that may be lost.
 
     Parameters
     ----------
@@ -31,10 +30,6 @@ class ReplyWriter:
     requests : equal requests by their key.
     on_stored : called with every key and reply once it is stored, one at a time.
     behind : stores replies later; None: they are awaited.
-
-    Attributes
-    ----------
-    added : keys of replies that came from the model.
     """
 
     def __init__(
@@ -88,10 +83,7 @@ class ReplyWriter:
     def close(self) -> None:
         """Wait until everything is stored, and record the memoized replies.
 
-        Raises
-        ------
-        Exception
-            The error that prevented a reply from being stored or reported.
+        Raises the error that prevented a reply from being stored or reported.
         """
         if self.added and not self._behind:
             self._arrived.put(None)

@@ -1,8 +1,7 @@
 """The form of requests that a server supports, found out once and stored for later runs.
 
 JSON is requested by `response_format` with the schema (`json_schema`), or else by directions in the
-prompt (`prompt`). The first structured request of a new server finds out which: the server may
-reject the first form, or ignore it. `gsum models` finds it out anew.
+prompt (`prompt`): a server may reject the first, or ignore it. `gsum models` finds it out anew.
 """
 
 import json
@@ -67,10 +66,8 @@ class Form:
     def parameters(self, request: Request, room: int, within: int | None = None) -> dict[str, Any]:
         """Return the body of a request except model and messages.
 
-        Parameters
-        ----------
-        room : maximum number of tokens of the reply.
-        within : number of tokens that bounds in the schema limit the reply to; None: no bounds.
+        `room` is the maximum number of tokens of the reply; `within` the number of tokens that
+        bounds in the schema limit it to; None: no bounds.
         """
         limit = "max_completion_tokens" if "max_tokens" in self.omitted else "max_tokens"
         chosen: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed}
@@ -90,8 +87,7 @@ class Form:
     def adapted(self, schema: Schema, complaint: str) -> "Form | None":
         """Return the form to use after a rejection; None if it is not due to the form.
 
-        The words for a rejected schema vary, so that any complaint about a structured request that
-        names nothing else is taken for one.
+        Any complaint about a structured request that names nothing else is taken for one about it.
         """
         for name, pattern in _COMPLAINTS.items():
             if name not in self.omitted and pattern.search(complaint):
@@ -108,12 +104,9 @@ class Form:
 
 
 class LearntForm:
-    """The form of requests to one model of one server.
+    """The form of requests to one model of one server; `facts` stores it for later runs.
 
-    Parameters
-    ----------
-    settings : with "auto" as `structured_output` the structure is found out, else it is fixed.
-    facts : what earlier runs have stored; None: nothing is stored.
+    With "auto" as `structured_output` the structure is found out, else it is fixed.
     """
 
     def __init__(self, settings: LlmSettings, facts: ServerFacts | None = None) -> None:

@@ -1,9 +1,8 @@
 """Token counts of a language model, and the remaining room in its context.
 
-Tokens are counted by the model's own tokenizer if `tokenizer` names its file. Otherwise a
-conservative bound is used: one token per byte of UTF-8, which no tokenizer with byte fallback
-exceeds, except for common English words in lower case, which count as one token and one more per
-three letters. The rarest of these have as many in SmolLM2; English text has half of the bound.
+The model's own tokenizer counts them if `tokenizer` names its file. Otherwise a bound is used that
+no tokenizer with byte fallback exceeds: one token per byte of UTF-8, and for common English words
+one, and one more per three letters. English text has half of the bound.
 """
 
 import json
@@ -38,10 +37,7 @@ _OLLAMA_DEFAULT = 4096  # context that Ollama loads a model with, whatever the m
 class Window:
     """The context window of a model; calling it with texts returns their token counts.
 
-    Attributes
-    ----------
-    count : the model's tokenizer, or the bound.
-    context : maximum number of tokens of prompt and reply together; None: unknown and unlimited.
+    `context` is the maximum number of tokens of prompt and reply together; None: unknown.
     """
 
     model: str
@@ -82,12 +78,7 @@ class Window:
         )
 
     def reply_room(self, texts: Sequence[str], wanted: int) -> int:
-        """Return the tokens left for a reply to these texts, at most `wanted`.
-
-        Parameters
-        ----------
-        texts : of all messages: instructions, the rendered request, and later turns.
-        """
+        """Return the tokens left for a reply to the texts of all messages, at most `wanted`."""
         if self.context is None:
             return wanted
         available = self.context - _TEMPLATE_TOKENS

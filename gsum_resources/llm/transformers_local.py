@@ -1,10 +1,8 @@
 """A causal language model in this process: the packaged one, or one by path or hub id.
 
-For small models and for machines without access to servers. Requests are not batched: in a batch of
-eight, logits of the same prompt differed in their last bits from those of the prompt alone (by
-1e-6, float32), and so did padded ones from unpadded ones, so that a reply would depend on the other
-requests. For throughput, serve the model (vLLM, `transformers serve`, llama.cpp) and use the
-backend `openai_compatible`.
+For small models and for machines without access to servers. Requests are not batched, since a reply
+would depend on the others of its batch. For throughput, serve the model (vLLM, `transformers
+serve`, llama.cpp) and use the backend `openai_compatible`.
 """
 
 import json
@@ -39,17 +37,11 @@ VERSION = "3"  # raise it with every change of prompts or decoding, so that memo
 class TransformersModel:
     """A `LanguageModel` of the transformers library, loaded on first use.
 
-    A reply may have `64 + 3 * max_words` tokens (English has 1.3 per word, other scripts two or
-    three), a structured one 1,024 more as far as the context allows, within which a grammar closes
-    it. A free text that reaches this length is accepted. Temperature 0 is greedy; otherwise each
-    request is sampled with its own generator, seeded by the request. The packaged model, which
-    supports English and fills any length, gets fewer tokens and a penalty on repetition.
-
-    Parameters
-    ----------
-    settings : `model` is a folder or a hub id, `version` is part of the identity, `max_repairs` is
-        the number of re-asks after a reply of wrong structure.
-    threads : number of threads on a CPU; None: the physical cores available to the process.
+    A reply may have `64 + 3 * max_words` tokens, a structured one 1,024 more as far as the context
+    allows, within which a grammar closes it. A free text that reaches this length is accepted.
+    Temperature 0 is greedy; otherwise each request is sampled with its own generator, seeded by the
+    request. The packaged model, which fills any length, gets fewer tokens and a penalty on
+    repetition. `threads` is by default the number of physical cores.
 
     Raises
     ------
@@ -127,8 +119,7 @@ class TransformersModel:
     def _at_once(self) -> int:
         """Number of concurrent requests: for the packaged model one per core, on one thread each.
 
-        Threads of a small model that share a matrix product wait longer than they compute: on a
-        busy machine with two cores a token took 0.4 s on one thread and 4.5 s on two.
+        Threads of a small model that share a matrix product wait longer than they compute.
         """
         is_small = self._settings.backend == PACKAGED and self._weights.device == "cpu"
         return self._threads if is_small else 1
@@ -152,31 +143,25 @@ class TransformersModel:
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()
         generated: list[Generated] = []
+
+        def account() -> dict[str, Any]:
+            return {
+                "calls": len(generated),
+                "retries": max(0, len(generated) - 1),
+                "tokens_in": sum(turn.tokens_in for turn in generated),
+                "tokens_out": sum(turn.tokens_out for turn in generated),
+                "latency_s": time.perf_counter() - started,
+            }
+
         try:
             text, parsed = self._converse(request, generated)
         except (StructureError, PromptError) as problem:
-            return CompletionError(
-                f"{self._name}: {request.described}: {problem}",
-                self._name,
-                calls=len(generated),
-                retries=max(0, len(generated) - 1),
-                tokens_in=sum(turn.tokens_in for turn in generated),
-                tokens_out=sum(turn.tokens_out for turn in generated),
-                latency_s=time.perf_counter() - started,
-                text=generated[-1].text if generated else "",
-                repeats=isinstance(problem, StructureError),
-            )
-        return Completion(
-            text,
-            self._name,
-            sum(turn.tokens_in for turn in generated),
-            sum(turn.tokens_out for turn in generated),
-            time.perf_counter() - started,
-            parsed.value if parsed else None,
-            calls=len(generated),
-            retries=len(generated) - 1,
-            slips=parsed.slips if parsed else (),
-        )
+            message = f"{self._name}: {request.described}: {problem}"
+            text = generated[-1].text if generated else ""
+            repeats = isinstance(problem, StructureError)
+            return CompletionError(message, self._name, **account(), text=text, repeats=repeats)
+        value, slips = parsed or (None, ())
+        return Completion(text, self._name, **account(), parsed=value, slips=slips)
 
     def _converse(
         self, request: Request, generated: list[Generated]
@@ -218,23 +203,15 @@ def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel
 
 
 class SpreadModel:
-    """A `LanguageModel` with the identity and the replies of `model`.
+    """A `LanguageModel` with the identity and the replies of `model`, from an engine's processes.
 
-    Each process of the engine loads the model and answers as many requests at once as it has
-    threads.
+    Each process loads the model and answers as many requests at once as it has threads.
     """
 
     def __init__(self, model: TransformersModel, engine: Engine) -> None:
-        self._model = model
-        self._engine = engine
-
+        self._model, self._engine = model, engine
         self.identity, self.failure_scope = model.identity, model.failure_scope
-        self.structure = model.structure
-
-    @property
-    def window(self) -> Window | None:
-        """Context window of the model; see `TransformersModel`."""
-        return self._model.window
+        self.structure, self.window = model.structure, model.window
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """Return one completion or error for each request, in order."""

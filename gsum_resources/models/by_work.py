@@ -164,14 +164,10 @@ class Models:
     ) -> LedgeredModel:
         """Return a language model that records its calls in `ledger`.
 
-        Parameters
-        ----------
-        on_failure : called with the document id of each request that got no valid reply.
-        on_filtered : called instead where a content filter rejects the request.
-        name : `language_model`, `judge_model`, or a kind of work.
-        retries_failures : see `LedgeredModel`.
+        `name` is `language_model`, `judge_model`, or a kind of work; for the others see
+        `LedgeredModel`.
         """
-        model, window = self._language_model(name), partial(self.window, name)
+        model, window = self.bare(name), partial(self.window, name)
         calls = on_progress, on_failure, window, on_filtered
         reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus, ledger.run_id))
         return LedgeredModel(model, self.store, ledger, *calls, reserve, retries_failures)
@@ -206,9 +202,6 @@ class Models:
 
         return of
 
-    def _language_model(self, name: str) -> LanguageModel:
-        return self.bare(name)
-
     def _named(self, name: str) -> str:
         """Return the name of the model that serves `name`: itself, or "language_model"."""
         if name not in _LANGUAGE_MODELS or name in self.overrides:
@@ -228,12 +221,10 @@ class Models:
         settings = self.settings_of(name)
         if name in self.overrides or settings.backend == "extractive":
             return Window(settings.model, most_tokens)  # needs no server and has no limit
-        model = self._language_model(name)
+        if declared := getattr(self.bare(name), "window", None):
+            return declared
         folder = Path(settings.model).expanduser()
         local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
-        declared = getattr(model, "window", None)
-        if declared:
-            return declared
         return window_of(settings, lambda: self._endpoint(settings), local)
 
     def _new_language_model(self, name: str) -> LanguageModel:

@@ -35,15 +35,10 @@ _ANSWERED = Request(
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """Result of checking one model.
+    """Result of checking one model: its limits, its speed, or the failure to answer.
 
-    Attributes
-    ----------
-    context_tokens : maximum number of tokens of prompt and reply; None: unknown or unlimited.
-    tokens_per_s : tokens per second of a short reply, prompt included; None: it writes no text.
-    structure : how structured replies are obtained; empty: not supported, or it writes no text.
-    usd : price per million tokens, in and out, US dollars; empty: free.
-    failure : reason why it does not answer; empty if it does.
+    `context_tokens` limits prompt and reply together; `tokens_per_s` is the speed of a short reply;
+    `structure` says how it returns JSON; `usd` is the price per million tokens, in and out.
     """
 
     table: str

@@ -1,7 +1,4 @@
-"""Protocols of the models that methods use, independent of Dagster.
-
-Methods take these protocols as arguments, independent of the backend that implements them.
-"""
+"""Protocols of the models that methods use, independent of Dagster and of the backend."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -148,14 +145,10 @@ class CompletionError:
 
 
 class ModelUnavailableError(RuntimeError):
-    """A model is unavailable: its key is refused, or its server does not answer.
+    """A model is unavailable: its key is refused, or its server does not answer, for `away_s`.
 
-    The message names the server and the remedy, and never contains a key. The subclasses exist
-    because Dagster preserves only an error's class and message.
-
-    Attributes
-    ----------
-    away_s : for how long it has been unavailable, seconds.
+    The message never contains a key. The subclasses exist because Dagster preserves only an error's
+    class and message.
     """
 
     away_s = 0.0
@@ -263,13 +256,7 @@ class Streaming(Protocol):
     def embed_streaming(
         self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
     ) -> np.ndarray:
-        """Return vectors as `Embedder.embed`; call `on_vector` with each text's index and vector.
-
-        Raises
-        ------
-        ModelUnavailableError
-            If further requests are useless. Vectors received before were passed to `on_vector`.
-        """
+        """Return vectors as `Embedder.embed`, each passed with its index to `on_vector`, too."""
         ...
 
 
@@ -297,12 +284,10 @@ class PassageScorer(Protocol):
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Return log P(candidate | context) per token, in nats, float64.
+        """Return log P(candidate | context) per token, in nats, for each context `(n_candidates,)`.
 
-        Returns
-        -------
-        For each context the scores of its candidates, `(n_candidates,)`; NaN for a pair without a
-            score. `on_row` is called with each row as it arrives, in any order and from any thread.
+        NaN for a pair without a score. `on_row` is called with each row as it arrives, in any order
+        and from any thread.
 
         Raises
         ------

@@ -43,17 +43,11 @@ _REQUESTED = [(re.compile(asks, re.I), re.compile(has, re.I)) for asks, has in (
 def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> np.ndarray:
     """Return cosine to the question and share of its words, 2 : 1, `(n_sentences,)`.
 
-    A word counts by how few of the sentences have it. A reply counts as much as the question that
-    it replies to (times 0.8), and a sentence that begins with a pronoun as the one before it
-    (times 0.6), if that is more. Where the question names a speaker, what others say counts 0.5;
-    where it requests a number, a price or a date, 0.6 for what has none, or is from a text without
-    another of its words: "2,300 pounds" for a roof are no price of a ticket. Then the best sentence
-    of the same run of passages counts with 0.3, so that a text that bears on the question is
-    preferred to single sentences of others.
-
-    Parameters
-    ----------
-    relevant : cosine of each sentence to the question, `(n_sentences,)`.
+    A word counts by how few of the sentences have it. A reply counts at least as the question that
+    it replies to, times 0.8, and a sentence that begins with a pronoun as the one before it, times
+    0.6. What others than a named speaker say counts 0.5, and 0.6 what lacks a requested number, or
+    is from a text without another word of the question. The best sentence of the same run of
+    passages is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
     """
     stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
     weights = {

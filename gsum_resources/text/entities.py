@@ -12,86 +12,20 @@ from gsum_resources.protocols.results import Entities, Entity, Relationship
 from gsum_resources.text.keyphrases import keyphrases
 from gsum_resources.text.noun_phrases import is_verb_form, is_weak, noun_phrases
 from gsum_resources.text.sentences import Sentence, render_sentences
-from gsum_resources.text.vocabulary import FUNCTION_WORDS, stem, word_set
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, stem, word_list, word_set
 
 UNTYPED = "thing"
 """Type of a name about which the sentences say nothing."""
 _LAST_NOUNS = {
-    noun: kind
-    for kind, nouns in (
-        (
-            "organization",
-            """
-            inc ltd corp company committee university ministry department council board institute
-            bank party government agency association trust team group school college army navy
-            court office cooperative commission union church club sons brothers police force service
-            society league federation fleet guild academy administration senate congress parliament
-            foundation authority press bureau band orchestra
-            """,
-        ),
-        (
-            "place",
-            """
-            river lake city street road island mountain valley sea ocean bay county town village
-            country planet station harbour harbor port yard moss hill forest park square house
-            landing bridge room north south east west lane row avenue gate quay pier dock wharf farm
-            mill beach point inn hotel hall castle tower palace cave desert colony moon camp isle
-            field corner creek falls canyon junction crossing
-            """,
-        ),
-        (
-            "event",
-            """
-            meeting war conference election festival ceremony launch trial attack battle wedding
-            voyage trip journey accident pandemic crisis departure kickoff collision strike fair
-            revolution race opening regatta funeral
-            """,
-        ),
-    )
-    for noun in nouns.split()
+    noun: kind for kind in ("organization", "place", "event") for noun in word_list(f"{kind}_nouns")
 }
 _FIRST_NOUNS = word_set("lake mount mt port fort cape river isle gulf")
-_PERSONS = word_set(
-    """
-    mr mrs ms miss dr prof professor doctor captain admiral lieutenant sergeant colonel major
-    general commander sir lady lord king queen prince princess hon president councillor father
-    mother uncle aunt inspector detective judge senator governor reverend rev capt lt sgt col gen
-    """
-)
-_CALENDAR = word_set(
-    """
-    january february march april may june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays
-    saturdays sundays christmas easter jan feb mar apr aug sept sep oct nov dec
-    """
-)
-_NO_NAMES = word_set(
-    """
-    yes no oh ah hello goodbye thanks thank please sorry damn god heaven heavens hell everybody
-    nobody somebody chapter part section page note end contents dear poor behind jr etext
-    """
-)
+_PERSONS = word_list("person_titles")
+_CALENDAR = word_list("calendar")
+_NO_NAMES = word_list("no_names")
 _NAME_STARTS = word_set("little new upper great north south")
-_PASSING = word_set(
-    """
-    hand hands arm arms eye eyes ear ears nose mouth face faces head heads hair foot feet leg legs
-    knee knees elbow wrist throat neck chest chin lip lips shoulder shoulders finger fingers thumb
-    brow forehead eyebrows skin breath sweat grip glance gaze voice voices smile look tone
-    metre metres meter meters mile miles inch inches yard yards pound pounds dollar dollars dozen
-    twenty thirty forty fifty sixty seventy eighty ninety hundreds thousands millions
-    fourth fifth sixth seventh eighth ninth tenth eleventh twelfth twentieth thirtieth
-    top bottom middle front rear edge rest piece pieces pair sight silence kind sides matter matters
-    father mother parent parents son daughter brother sister sisters child children baby uncle aunt
-    cousin niece nephew grandfather grandmother husband wife reason reasons edges
-    favour favor sentence round figures past aboard across beneath below above ahead apart lies
-    """
-)
-_VAGUE = word_set(
-    """
-    proper single usual poor dear young entire loud quiet soft sudden smooth bright dark far near
-    cheap public retired missing empty heavy light thin thick cold warm hot wet dry slow fast
-    """
-)
+_PASSING = word_list("passing_nouns")
+_VAGUE = word_list("vague_adjectives")
 _ORDINAL = re.compile(r"(?:teen|tie|-?first|-?second|-?third|[rfxn]|ven|gh)th$|teen$|ty-\w+$")
 _PLAIN = re.compile(r"[^\W\d_A-Z]+(?:-[^\W\d_A-Z]+)*")
 _ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Capt|Lt|Col|Gen|Sgt|Rev|Hon|Messrs)\.(?= \p{Lu})"
@@ -119,19 +53,11 @@ _IN = r"(?:in|at|near|towards?|across|into|outside|reached)"
 def extract_entities(
     sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 30
 ) -> Entities:
-    """Return the entities of a text and the relationships among them.
+    """Return at most `limit` entities of a text, and of relationships among them.
 
-    Parameters
-    ----------
-    limit : maximum number of entities, and of relationships; speakers come first, then names, then
-        noun phrases without a name, number or possessive, the most important first.
-
-    Returns
-    -------
-    Entities
-        The description of an entity consists of its most important sentences (two at most), that
-        of a relationship is the most important sentence which names both. Strength: the number
-        of shared sentences, at most 10.
+    Speakers come first, then names, then noun phrases without a name, number or possessive, the
+    most important first. Their two most important sentences describe an entity, and the most
+    important shared one a relationship. Strength: the number of shared sentences, at most 10.
     """
     speakers = Counter(s.speaker for s in sentences if s.speaker)
     mentions: dict[str, list[int]] = {}
@@ -317,12 +243,7 @@ def relation_words(sentence: Sentence, source: str, target: str) -> str:
 
 
 _ELEMENT_WORD = re.compile(r"[^\W_]+")
-_SKIPPED_WORDS = word_set(
-    """
-    the a an my your his her its our their i you he she it we they me him us them
-    and or but nor so as that this these those which who
-    """
-)
+_SKIPPED_WORDS = word_list("skipped_words")
 _MOST_WORDS = 3
 
 
@@ -331,17 +252,9 @@ def relate_elements(
 ) -> list[Relationship]:
     """Return a relationship for each pair of elements named by a sentence, first one first.
 
-    Parameters
-    ----------
-    elements : phrases of the text, matched regardless of number, case and endings.
-    importance : `(n_sentences,)` in 0..1; the most important sentence gives the relation.
-
-    Returns
-    -------
-    list of Relationship
-        Both ends are spelt as in `elements`. Relation: at most three words between the two that
-        belong to no noun phrase, verbs if there are any; "with" if there is no word. Strength:
-        the number of sentences that name both, at most 10.
+    Elements are matched regardless of number, case and endings. Relation: at most three words
+    between the two in the most important sentence that belong to no noun phrase, verbs if there
+    are any, else "with". Strength: the number of sentences that name both, at most 10.
     """
     spans = [_spans(sentence.text, elements) for sentence in sentences]
     relationships = []

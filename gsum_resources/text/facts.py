@@ -17,15 +17,9 @@ _OPEN = re.compile(r"(?:it|this|that|these|those|he|she|they|which|there)\b", re
 def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 12) -> Facts:
     """Return statements that are understandable without context, in document order.
 
-    Parameters
-    ----------
-    importance : `(n_sentences,)` in 0..1; selects facts if there are more than `limit`.
-
-    Returns
-    -------
-    Facts
-        A compound sentence gives a fact for each main clause. Questions and statements without
-        a key element are left out; elements are up to three noun phrases, the speaker first.
+    A compound sentence gives a fact for each main clause. Questions and statements without a key
+    element are left out; elements are up to three noun phrases, the speaker first. `importance`,
+    `(n_sentences,)` in 0..1, selects facts if there are more than `limit`.
     """
     clear = readability(sentences, SelectionSettings())
     candidates: list[tuple[float, int, Fact]] = []

@@ -33,12 +33,9 @@ class UnfillableSchemaError(ValueError):
 
 
 def fill(schema: type[BaseModel], lookup: Lookup) -> BaseModel:
-    """Return an instance of `schema`, validated.
+    """Return a validated instance of `schema`; nested models are filled recursively.
 
-    Parameters
-    ----------
-    schema : the requested model; nested models and lists of models are filled recursively.
-    lookup : returns the value of a field name, or None if the name is unknown.
+    `lookup` returns the value of a field name, or None if the name is unknown.
 
     Raises
     ------

@@ -7,68 +7,18 @@ follows a verb, which is removed so that its object remains.
 import re
 from dataclasses import dataclass
 
-from gsum_resources.text.vocabulary import FUNCTION_WORDS, stem, word_set
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, stem, word_list, word_set
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-.&/'’][^\W_]+)*|[^\w\s]")
 _ADJECTIVE = re.compile(
     r"[a-z]{3}(?:est|able|ible|ful|ous|less|ed)$|^(?:willing|simple|slight|absolute)$"
 )
-_BEFORE_NOUN = word_set(
-    """
-    the a an this these those our your their my his her its of with for some any no every
-    each all both two three four five six seven eight nine ten many more most several
-    another such about in on into from by between without against under over through per
-    """
-)
-_BEFORE_VERB = word_set(
-    """
-    to i we you they he she it who that can could will would should may might must not don't
-    didn't doesn't won't can't couldn't wouldn't shouldn't i'll we'll you'll they'll it'll
-    he'll she'll i'd we'd you'd they'd let's please never always just gonna
-    """
-)
-_DETERMINERS = word_set(
-    """
-    the a an this that these those our your their my his her its
-    """
-)
-_VERBS = word_set(
-    """
-    need want agree ask call come decide do find feel follow happen have hear help hope
-    include involve keep leave let like look mean mention move open pay put read remember
-    run say see seem send set show sit speak spend stand start stay stop talk tell thank try
-    turn understand wait walk watch wonder work write bring buy begin believe build change
-    check choose consider continue cost create cut deal die eat expect explain fall fit
-    focus give grow hold imagine know learn live lose love meet offer play press prefer push
-    reach realize receive recognize remain require return save sell sort suggest suppose
-    think use win worry add allow apply appear assume base become discuss enjoy draw drive
-    break agreed asked called came decided found felt followed happened heard kept left
-    looked meant moved paid ran sat sent showed shown spoke stood started stopped talked
-    told tried turned waited walked wanted worked wrote written brought bought began built
-    changed chose considered dealt ate fell gave held knew learned lived lost met offered
-    played pressed pulled pushed reached realized required returned sold suggested supposed
-    thought understood wondered added based cried replied nodded smiled shouted whispered
-    answered muttered laughed grinned shrugged sighed snapped shook picked threw caught
-    became spent driven taken been being having doing saying trying talking looking making
-    taking coming using thinking working putting giving according regarding concerning
-    sounds sound makes looks gives takes seems means says goes comes wants needs thinks
-    works uses shows
-    """
-)
+_BEFORE_NOUN = word_list("before_noun")
+_BEFORE_VERB = word_list("before_verb")
+_DETERMINERS = word_list("determiners")
+_VERBS = word_list("verbs")
 _NUMBERS = word_set("two three four five six seven eight nine ten to too very more")
-_WEAK = word_set(
-    """
-    good great nice big small little new old different same able possible important
-    interesting easy hard fine true sure bad better best whole certain clear full high low
-    long short real ready happy sorry okay main other next last first second third only
-    easier cheaper minute minutes hour hours day days week weeks month months year years
-    time times today tomorrow yesterday moment way ways thing things lot lots bit people
-    person man men woman women guy guys point points idea ideas question questions problem
-    problems example case fact kind sort part parts place side end course number numbers
-    bunch couple everybody sense word words one two three four five six seven eight nine ten
-    hundred thousand million percent half mister mrs miss sir hello bye morning afternoon
-    """
-)
+_WEAK = word_list("weak_words")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,4 @@
-"""Joining of overlapping passages: retrieved chunks of one document share their borders.
-
-Chunks arrive best first. Neighbours in a document overlap by some tokens, so the end of one is
-literally the beginning of the next; following these overlaps restores runs of the original text, in
-its order, with every shared sentence once.
-"""
+"""Joining of overlapping passages: retrieved chunks of one document share their borders."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,18 +9,8 @@ MIN_OVERLAP = 30  # characters; shorter overlaps are accidental ("Okay.\nMarketi
 def join_overlapping(passages: Sequence[str], min_overlap: int = MIN_OVERLAP) -> list[str]:
     """Join passages whose ends overlap; drop those contained in others.
 
-    Linear in the total length, so that hundreds of passages cost milliseconds.
-
-    Parameters
-    ----------
-    passages : texts in the caller's order, best first.
-    min_overlap : minimum number of characters shared by an end and a beginning.
-
-    Returns
-    -------
-    list of str
-        Runs of text, each at the position of its first passage in the input, so that passages
-        without overlaps keep the caller's order.
+    The runs of text have the order of their first passages, best first. An overlap has at least
+    `min_overlap` characters. Linear in the total length.
     """
     texts = list(dict.fromkeys(stripped for p in passages if (stripped := p.strip())))
     contained, borders = _containments_and_borders(texts, min_overlap)

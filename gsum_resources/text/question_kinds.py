@@ -1,7 +1,6 @@
 """Which kind of answer a question requests, by its words: the first rule that matches decides.
 
-The rules are for English, and for German and French where a few words suffice. They decide the form
-of an answer, not what is searched for. A question that no rule knows gets an account in one text.
+The rules are for English, and for German and French where a few words suffice.
 """
 
 import re
@@ -15,13 +14,10 @@ QuestionKind = Literal["yes_no", "comparison", "themes", "chronology", "list", "
 
 @dataclass(frozen=True)
 class KindRule:
-    """A rule: a question that begins with one of the forms is of this kind.
+    """A rule: a question that begins with one of the forms, in any case, is of this kind.
 
-    Attributes
-    ----------
-    shown : what the rule looks for, as `gsum ask --explain` says it.
-    forms : regular expressions; the cases of letters are equal.
-    is_single : whether the rule holds only if nothing further is requested ("and why?").
+    `shown` is what the rule looks for, as `gsum ask --explain` says it. `is_single`: it holds only
+    if nothing further is requested ("and why?").
     """
 
     kind: QuestionKind
@@ -155,10 +151,7 @@ def is_settled_by_one(question: str) -> bool:
 def words_of_answer(question: str, max_words: int, is_brief: bool = False) -> int:
     """Return the length of an answer, in words: that of a single fact is short.
 
-    Parameters
-    ----------
-    is_brief : whether the rules decide, see `is_settled_by_one`; else `is_fact` does, by which
-        stored answers were written.
+    `is_brief`: `is_settled_by_one` decides, else `is_fact`, as for stored answers.
     """
     is_short = is_settled_by_one(question) if is_brief else is_fact(question)
     return min(max_words, _LONGEST_FACT) if is_short else max_words

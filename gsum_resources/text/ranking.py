@@ -15,16 +15,7 @@ def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
     """Return the mean similarity above a threshold to other sentences, scaled to a maximum of 1.
 
     This is the degree form of LexRank (Erkan and Radev 2004, section 3.2) with embeddings instead
-    of tf-idf.
-
-    Parameters
-    ----------
-    threshold : cosine below which two sentences count as unrelated.
-
-    Returns
-    -------
-    ndarray
-        `(n_sentences,)`, in 0..1.
+    of tf-idf, `(n_sentences,)` in 0..1.
     """
     degree = np.zeros(len(vectors))
     for start in range(0, len(vectors), _BLOCK):
@@ -55,25 +46,16 @@ def worth_of_sentences(reading: Reading) -> np.ndarray:
     return _near(relevance(reading.vectors, reading.aspects))
 
 
-def helpfulness(reading: Reading, best: int = 3) -> float:
-    """Return 0.75 times the similarity of the best sentences plus 0.25 times the word overlap.
+def helpfulness(reading: Reading) -> float:
+    """Return 0.75 times the similarity of the best 3 sentences plus 0.25 times the word overlap.
 
-    For a question that requests everything, the mean readability of the sentences is returned.
-
-    Parameters
-    ----------
-    best : number of sentences whose similarity is averaged.
-
-    Returns
-    -------
-    float
-        In 0..1; 0 for a text without sentences.
+    In 0..1; for a question that requests everything, the mean readability of the sentences.
     """
     if not reading.sentences:
         return 0.0
     if not len(reading.aspects):
         return float(readability(reading.sentences, SelectionSettings()).mean())
-    similar = np.sort(relevance(reading.vectors, reading.aspects))[::-1][:best].mean()
+    similar = np.sort(relevance(reading.vectors, reading.aspects))[::-1][:3].mean()
     near = _near(similar)
     wanted = set(content_stems(reading.question))
     shared = len(wanted & set(content_stems(reading.text))) / len(wanted) if wanted else 0.0
@@ -89,34 +71,25 @@ def grade(share: float, lowest: int, highest: int) -> int:
     return int(lowest + round(min(1.0, max(0.0, share)) * (highest - lowest)))
 
 
-_SENTENCES_PER_SIDE = (
-    10  # sentences compared on each side, some 200 words (Hearst: 10 sequences of 20 words)
-)
+_SENTENCES_PER_SIDE = 10  # some 200 words (Hearst: 10 sequences of 20 words)
 
 
 def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -> int:
     """Return the number, from 1, of the passage after which the text differs most from before.
 
-    This is the comparison of blocks of TextTiling (Hearst 1997, section 4.1) with sentence
-    embeddings instead of term counts.
+    In 1..n_passages - 1, or 1 for a single passage; the first of equals. This is the comparison of
+    blocks of TextTiling (Hearst 1997, section 4.1) with sentence embeddings instead of term counts.
 
     Parameters
     ----------
     vectors : unit vectors of the sentences in the order of the text, `(n_sentences, dim)`.
     passages : number, from 1, of each sentence's passage, `(n_sentences,)`.
-
-    Returns
-    -------
-    int
-        In 1..n_passages - 1, or 1 for a single passage. The first of equals.
     """
     passage_of = np.asarray(passages)
     cosines: dict[int, float] = {}
     for gap in range(1, n_passages):
-        before, after = (
-            vectors[passage_of <= gap][-_SENTENCES_PER_SIDE:],
-            vectors[passage_of > gap][:_SENTENCES_PER_SIDE],
-        )
+        before = vectors[passage_of <= gap][-_SENTENCES_PER_SIDE:]
+        after = vectors[passage_of > gap][:_SENTENCES_PER_SIDE]
         if len(before) and len(after):
             left, right = before.mean(axis=0), after.mean(axis=0)
             length = float(np.linalg.norm(left) * np.linalg.norm(right))

@@ -6,26 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem, word_set, words
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem, word_list, words
 
-# A question of these words only requests a summary of everything: it has no search terms.
-CONTENTLESS = frozenset(
-    stem(word)
-    for word in word_set(
-        """
-        summarize summarise summary summarization sum recap overview outline brief
-        briefly short concise describe explain discuss discussed discussion discussions
-        talk talked meeting meetings conversation conversations transcript transcripts
-        story stories tale narrative novel book chapter plot document documents text
-        texts article articles report reports paper papers passage passages chunk chunks
-        content contents context corpus collection main key important central major
-        focus topic topics theme themes point points gist essence resolutions conclusion
-        conclusions outcome outcomes happen happens happened occur occurs events event
-        entire overall general complete write provide give generate present please
-        answer question following words sentences paragraph
-        """
-    )
-)
+CONTENTLESS = frozenset(map(stem, word_list("contentless")))
 
 _FACT = re.compile(
     r"(?:who|whom|whose|when|where|which|how (?:many|much|long|old|far|often))\b", re.IGNORECASE
@@ -60,8 +43,7 @@ class Reading:
 def question_aspects(question: str) -> list[str]:
     """Return the searchable sections of a question; none if it only says "summarize".
 
-    A question may contain a list of topics, one per line or separated by semicolons; each is a
-    separate aspect, so that a summary can cover all of them.
+    Each of a list of topics, one per line or separated by semicolons, is a separate aspect.
     """
     sections = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
     return [

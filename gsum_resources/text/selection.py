@@ -91,18 +91,13 @@ def select_sentences(
     max_words: int,
     settings: SelectionSettings,
 ) -> list[int]:
-    """Return the indices of the selected sentences, ascending.
+    """Return the indices of the selected sentences, ascending; none if not even one fits.
 
     Parameters
     ----------
     vectors : unit vectors, `(n_sentences, dim)`, to detect equal sentences.
     wanted : the result of `relevance_factor`, or None for a question that requests everything.
     max_words : requested length, speakers' names included.
-
-    Returns
-    -------
-    list of int
-        Empty if not even the shortest sentence fits.
     """
     worth = readability(sentences, settings)
     worth *= np.clip(centrality, 0.01, 1) ** settings.centrality
@@ -168,8 +163,7 @@ def relevance_factor(
     Parameters
     ----------
     relevance : similarity to the question, `(n_sentences,)` in 0..1.
-    probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; None:
-        unknown.
+    probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`.
     of_speech : whether they are said by speakers, see `is_speech`.
     """
     clipped = np.clip(relevance, 0.01, 1)

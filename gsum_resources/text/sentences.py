@@ -15,15 +15,9 @@ from gsum_resources.text.speech import (
     trim_speech,
     turns,
 )
-from gsum_resources.text.vocabulary import word_set
+from gsum_resources.text.vocabulary import word_list
 
-_ABBREVIATIONS = word_set(
-    """
-    mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt cmdr adm gov sen rep pres messrs
-    vs etc eg ie cf al approx no nos vol fig figs eq sec ch p pp ed eds inc ltd co corp dept
-    univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec
-    """
-)
+_ABBREVIATIONS = word_list("abbreviations")
 ENDS = ".!?…؟۔।॥።。！？｡"  # also of Arabic, Indic and Ethiopic scripts, Chinese and Japanese
 _FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts without capitals
 _OPENS = "[\"'“‘(\\[「『]*"
@@ -67,14 +61,8 @@ class Sentence:
 def read_sentences(passages: Sequence[str]) -> list[Sentence]:
     """Return the distinct sentences of all passages, in document order as far as known.
 
-    Parameters
-    ----------
-    passages : best first; overlapping ones are joined.
-
-    Returns
-    -------
-    list of Sentence
-        Spoken sentences without disfluencies; those that consist of noise are left out.
+    Passages are given best first; overlapping ones are joined. Spoken sentences lose their
+    disfluencies; those that consist of noise are left out.
     """
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
@@ -103,9 +91,7 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
 def _read_turn(turn: str, opens: bool, spoken: bool) -> Sequence[tuple[str, bool]]:
     """Return the sentences of a turn, each with whether it is whole.
 
-    Parameters
-    ----------
-    opens : whether a passage begins with it, perhaps inside a sentence.
+    `opens`: a passage begins with it, perhaps inside a sentence.
     """
     sentences: list[tuple[str, bool]] = []
     for k, piece in enumerate(split_sentences(turn)):
@@ -170,11 +156,7 @@ def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[s
 def render_sentences(sentences: Sequence[Sentence]) -> str:
     """Return speech with one line per turn (`Marketing: …`, or "– "), or prose as a paragraph.
 
-    Returns
-    -------
-    str
-        A line begins with "– " if its speaker is unknown. `read_sentences` can parse the text,
-        because methods pass answers back as passages.
+    `read_sentences` can parse the text, because methods pass answers back as passages.
     """
     spoken = any(sentence.speaker for sentence in sentences)
     lines: list[str] = []

@@ -24,11 +24,9 @@ from gsum_resources.text.speech import is_speech
 class SummarySettings:
     """Threshold of unrelated sentences, and the settings of the selection.
 
-    `of_a_fact`, `of_a_brief_answer`: share of what the best statement bears on the question that a
-    sentence must reach to be in the answer to a question for a fact, and in another brief answer.
-    Where passages have probabilities, and neither a fact nor a comparison is requested, the latter
-    holds for the product with the passage's probability, and `of_an_unlikely` for what it bears
-    alone. Chosen on QMSum train (docs/asking.md).
+    The `of_…` are the share of what the best statement bears on the question that a sentence must
+    reach to be in a brief answer: `of_an_unlikely` where the product with its passage's probability
+    reaches `of_a_brief_answer`. Chosen on QMSum train (docs/asking.md).
     """
 
     unrelated: float = 0.2
@@ -47,21 +45,15 @@ def choose_sentences(
 ) -> list[Sentence]:
     """Return the sentences of a summary, in document order.
 
+    If even the best sentence is too long, its first words are returned, ending in "…".
+
     Parameters
     ----------
     max_words : requested length; exceeded by `selection.slack` at most.
-    probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; sentences of
-        likely passages are preferred. None if unknown; without effect on a question that requests
-        everything.
-    is_brief : whether sentences are left out that bear less on the question (`bearing`) than the
-        best statement by `of_a_fact` or `of_a_brief_answer`, even if there is room for them, and
-        questions. The answer to a question for a fact has nothing cut off at the border of a
-        passage either.
-
-    Returns
-    -------
-    list of Sentence
-        If even the best sentence is too long, its first words, ending in "…".
+    probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`, by which a
+        question that does not request everything prefers sentences.
+    is_brief : whether questions, and sentences that bear less on the question than the best
+        statement, are left out even if there is room for them.
     """
     settings = settings or SummarySettings()
     central = centrality(reading.vectors, settings.unrelated)
@@ -98,9 +90,7 @@ def _enough(
 ) -> np.ndarray:
     """Return which sentences bear enough on a question; all do where none states anything.
 
-    Parameters
-    ----------
-    likely : the product with the probability of each passage; None: without effect.
+    `likely` is the product with the probability of each passage.
     """
     questions = np.array([is_question(s) for s in sentences], bool)
     states = np.array([s.whole and is_statement(s) for s in sentences], bool) & ~questions

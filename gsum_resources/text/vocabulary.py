@@ -6,8 +6,10 @@ searched, their words are overlapping pairs of characters, the usual remedy with
 
 import math
 import re
+import tomllib
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 import regex
 
@@ -20,30 +22,15 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FUNCTION_WORDS = word_set(
-    """
-    a about above after again against all almost along already also although always am among
-    an and another any anybody anyone anything are around as at away back be became because
-    become been before being below between both but by came can cannot come comes could did
-    do does doing done down during each either else enough especially even ever every
-    everybody everyone everything few for from further get gets getting give given go goes
-    going gone gonna got had has have having he her here hers herself him himself his how
-    however i if in instead into is it its itself just keep know last least less let lets
-    like little look lot lots made make makes many may maybe me mean might more most much
-    must my myself near need never new next no nobody none nor not nothing now of off often
-    oh ok okay on once one ones only onto or other others otherwise our ours ourselves out
-    over own part per perhaps put quite rather really right said same saw say says see seem
-    seems seen several shall she should since so some somebody someone something sometimes
-    somewhat still such sure take tell than that the their theirs them themselves then there
-    therefore these they thing things think this those though thought through thus to today
-    together too took toward towards two under until up upon us use used using very wanna
-    want wants was way we well went were what whatever when where whether which while who
-    whole whom whose why will with within without would yeah yes yet you your yours yourself
-    yourselves first second third actually basically probably kind sort stuff guess anyway
-    bit gotta cuz hmm mm uh um didn doesn don isn wasn aren couldn wouldn shouldn won ain
-    ve ll re except neither anyways later otherwise nonetheless meanwhile whatsoever
-    """
-)
+_LISTS = tomllib.loads((Path(__file__).parent / "words.toml").read_text("utf-8"))
+
+
+def word_list(name: str) -> frozenset[str]:
+    """Return a list of `words.toml`."""
+    return word_set(_LISTS[name])
+
+
+FUNCTION_WORDS = word_list("function_words")
 
 
 def words(text: str) -> list[str]:
@@ -94,16 +81,7 @@ def count_tokens(text: str) -> int:
     return len(pieces) + sum(math.ceil(len(p) / 6) - 1 for p in pieces if len(p) > 9)
 
 
-FILLER_WORDS = word_set(
-    """
-    uh uhh uhm um umm er erm errm ah aah eh hm hmm mm mmm huh oh ooh
-    you know see i mean guess suppose if like as said let s
-    well so okay ok o k right basically actually obviously yeah yes yep yup sort kind of
-    alright all sure fine exactly good great cool anyway now then also but and or
-    """
-)
-"""Words that openers ("Okay, so"), asides ("you know", "I mean") and hesitations consist of."""
-
+FILLER_WORDS = word_list("filler_words")
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 """Scripts without blanks between words, for a set of a regular expression."""

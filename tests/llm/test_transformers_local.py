@@ -6,7 +6,6 @@ whose weights make each token say the next, so that what it replies is known.
 
 import threading
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ CONTEXT = 700
 WRONG, RIGHT = '{"winner": "nobody"}', '```{"winner": 7}```'
 SECOND_ASKED = "{{ 'B' if messages|length > 3 else 'A' }}"
 CHAT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-ASSISTANT = f"{CHAT}{{% if add_generation_prompt %}}assistant: {{% endif %}}"
 NO_SYSTEM_ROLE = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 )
@@ -278,17 +276,6 @@ def test_loop_ends_early(tmp_path):
     folder = write_chain(tmp_path / "chain", {"A": "b", "b": "c", "c": "b"}, "")
     (reply,) = model_in(folder).complete([request_for("Who?", max_words=300)])
     assert (text(reply), reply.tokens_out) == ("bc", 38)
-
-
-def test_constant_instructions_are_read_once(tmp_path, monkeypatch):
-    model = model_in(write_random(tmp_path, template=ASSISTANT))
-    constant = Request("answer", "Answer in a few words. " * 3, "Who?", ("The boat.",), 5)
-    replies = model.complete([constant, replace(constant, question="What?"), constant])
-    assert len({text(reply) for reply in replies}) == 2
-    assert text(replies[0]) == text(replies[2])
-    monkeypatch.setattr("gsum_resources.llm.causal_model._LEAST_PREFIX", 10**6)
-    unsplit = model_in(tmp_path)
-    assert text(unsplit.complete([constant])[0]) == text(replies[0])
 
 
 def test_document_cannot_end_its_turn(tmp_path):

@@ -139,7 +139,6 @@ def test_refusals_are_compared_with_the_marks_of_the_source() -> None:
         "refused": 2,
         "refused_rightly": 0.5,
         "refused_wrongly": pytest.approx(1 / 3),
-        "auroc": pytest.approx(5 / 6),
     }
     assert separation(rows.slice(0, 3), queries) == {"refused": 1}
 
