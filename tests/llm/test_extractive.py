@@ -6,12 +6,12 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from gsum_assets.evaluation.quotations import Speakers, Verdict
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import results
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
-from gsum_resources.text.question_kinds import words_of_answer
-from gsum_resources.text.reading import is_fact, question_aspects
 from tests.llm.embedders import WordEmbedder
+from tests.llm.test_text import MEETING
 
 BOAT = (
     "Dov: We paid Mrs Aldous 6,000 pounds for the boat. A dealer had offered 11,000 pounds.\n"
@@ -56,38 +56,6 @@ def test_question_finds_its_sentence():
     assert "6,000" in complete(answer("What was paid to Mrs Aldous?", max_words=14)).text
 
 
-@pytest.mark.parametrize(
-    ("question", "n_words"),
-    [
-        ("Who was made responsible?", 40),
-        ("How many pounds did the county give?", 40),
-        ("which boat did they buy", 40),
-        ("Who was made responsible, and why?", 130),
-        ("Who was considered and who was chosen?", 130),
-        ("How was the boat repaired?", 130),
-        ("Where is it? Summarize what was said about it.", 130),
-        ("What did Ines say about the boat?", 130),
-        ("", 130),
-    ],
-)
-def test_a_fact_gets_a_short_answer(question, n_words):
-    assert words_of_answer(question, 130) == n_words
-    assert words_of_answer(question, 20) == 20
-
-
-@pytest.mark.parametrize(
-    ("question", "is_one"),
-    [
-        ("Who fixed the valve?", True),
-        ("who paid her? (fixed, valve)", True),
-        ("Who fixed the valve, and why?", False),
-        ("Why did the editor resign?", False),
-    ],
-)
-def test_a_fact_is_told_from_other_requests(question: str, is_one: bool) -> None:
-    assert is_fact(question) is is_one
-
-
 def test_a_brief_answer_is_neither_a_question_nor_a_piece_of_a_sentence():
     # both have more of the question's words than the sentence that answers it
     passages = (
@@ -96,12 +64,6 @@ def test_a_brief_answer_is_neither_a_question_nor_a_piece_of_a_sentence():
     )
     answered = complete(answer("Who is the lamp keeper?", passages, is_brief=True)).text
     assert answered == "Marta Lund has looked after the lamp since the ferry stopped."
-
-
-def test_a_brief_answer_of_yes_or_no_is_as_short_as_one_for_a_fact():
-    assert words_of_answer("Was the valve fixed?", 130, is_brief=True) == 40
-    assert words_of_answer("Was the valve fixed?", 130) == 130  # as in stored answers
-    assert words_of_answer("Which valves were fixed?", 130, is_brief=True) == 130
 
 
 def test_a_brief_answer_leaves_out_what_does_not_bear_on_the_question():
@@ -205,20 +167,6 @@ def test_bad_request_does_not_affect_others():
 
 
 @pytest.mark.parametrize(
-    ("question", "searched"),
-    [
-        ("Summarize the whole meeting.", 0),
-        ("What is the plot of the story?", 0),
-        ("", 0),
-        ("What did Ines say about the hull?", 1),
-        ("Summarize the meeting.\nthe hull\nthe budget; the libraries", 3),
-    ],
-)
-def test_questions_about_everything_have_no_aspect(question, searched):
-    assert len(question_aspects(question)) == searched
-
-
-@pytest.mark.parametrize(
     ("task", "schema"),
     [
         ("entities", results.Entities),
@@ -257,7 +205,7 @@ class Report(BaseModel):
     note: str = "none"
 
 
-class Verdict(BaseModel):
+class Winner(BaseModel):
     winner: Literal["A", "B"]
 
 
@@ -271,10 +219,10 @@ def test_unknown_schema_is_filled_by_field_names():
 
 
 def test_unfillable_schema_raises():
-    error = model().complete([Request("answer", "", "", (BOAT,), schema=Verdict)])[0]
+    error = model().complete([Request("answer", "", "", (BOAT,), schema=Winner)])[0]
     assert isinstance(error, CompletionError)
     assert "'winner'" in error.message
-    assert "Verdict" in error.message
+    assert "Winner" in error.message
 
 
 class Kind(BaseModel):
@@ -341,3 +289,15 @@ def test_findings_refer_to_their_passage(passages):
 @pytest.mark.parametrize("passage", ["Uh yeah. Mm.", "Okay. Yeah, right. You know, that is so."])
 def test_question_about_passages_without_keyphrase_is_empty(passage):
     assert complete(Request("question", "", passages=(passage,))).text == ""
+
+
+@pytest.mark.parametrize("schema", [results.Entities, results.Facts])
+def test_descriptions_name_their_speakers(schema):
+    parsed = complete(Request("entities", "", "", (MEETING,), schema=schema)).parsed.model_dump()
+    speakers = Speakers([MEETING])
+    texts = [row["description"] for name in parsed for row in parsed[name] if "description" in row]
+    texts += [row["statement"] for row in parsed.get("facts", ())]
+    sentences = [s for text in texts for s in speakers.shown(text)]
+    assert any(len(text.splitlines()) > 1 for text in texts) or schema is results.Facts
+    assert max(len(s.names) for s in sentences) == 1
+    assert {speakers.verdict(s) for s in sentences} <= {Verdict.RIGHT, Verdict.UNATTRIBUTED}
