@@ -67,6 +67,16 @@ class Graph:
         both = np.concatenate([self.ends, self.ends[:, ::-1]]).T
         return sparse.csr_matrix((np.ones(both.shape[1]), both), (len(self.ids),) * 2)
 
+    def node(self, i: int) -> dict[str, Any]:
+        """Return a node as plain values."""
+        return {
+            "id": self.ids[i],
+            "label": self.labels[i],
+            "kind": self.kinds[i],
+            "group": self.group_labels[self.groups[i]],
+            "degree": int(self.degrees[i]),
+        }
+
     def part(self, nodes: np.ndarray) -> "Graph":
         """Return the graph of some nodes, given by their indices, and the edges between them."""
         new = np.full(len(self.ids), -1)
@@ -104,20 +114,17 @@ def drawn(graph: Graph, most: int) -> dict[str, Any]:
     largest = float(np.clip(130 / np.sqrt(max(1, n)), 2 * least, largest))
     relative = np.sqrt(degrees / max(6, degrees.max(initial=1)))
     sizes = np.round(least + (largest - least) * relative, 1).tolist()
-    at = np.round(graph.positions, 2).tolist()
+    x, y = np.round(graph.positions, 2).T.tolist()
+    names = ("id", "label", "kind", "group", "size", "x", "y")
+    columns = (graph.ids, graph.labels, graph.kinds, graph.groups.tolist(), sizes, x, y)
     relations = list(dict.fromkeys(graph.relations))
     relation = {name: i for i, name in enumerate(relations)}
     counts = np.bincount(graph.groups, minlength=len(graph.group_labels))
     return {
-        "nodes": [
-            {"id": a, "label": b, "kind": c, "group": d, "size": e, "x": f[0], "y": f[1]}
-            for a, b, c, d, e, f in zip(
-                graph.ids, graph.labels, graph.kinds, graph.groups.tolist(), sizes, at, strict=True
-            )
-        ],
+        "nodes": [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)],
         "edges": [
-            [a, b, w, relation[name]]
-            for (a, b), w, name in zip(
+            [*ends, weight, relation[name]]
+            for ends, weight, name in zip(
                 graph.ends.tolist(),
                 np.round(graph.weights, 3).tolist(),
                 graph.relations,

@@ -73,17 +73,6 @@ class _Asked(NamedTuple):
             raise RequestError(404, "unknown_node", message)
         return self.graph.index[node_id]
 
-    def node(self, i: int) -> dict[str, Any]:
-        """Return a node as plain values."""
-        graph = self.graph
-        return {
-            "id": graph.ids[i],
-            "label": graph.labels[i],
-            "kind": graph.kinds[i],
-            "group": graph.group_labels[graph.groups[i]],
-            "degree": int(graph.degrees[i]),
-        }
-
 
 def _asked(request: Request, query: _GraphQuery) -> _Asked:
     """Return the graph of a request."""
@@ -117,14 +106,14 @@ def _neighbours(request: Request, query: _NeighboursQuery) -> dict[str, Any]:
 def _row(request: Request, query: _NodeQuery) -> dict[str, Any]:
     """A node with its row of a table."""
     asked = _asked(request, query)
-    node = asked.node(asked.node_index(query.id))
+    node = asked.graph.node(asked.node_index(query.id))
     return {**node, "row": row_of(asked.workspace, asked.corpus, asked.name, query.id)}
 
 
 def _search(request: Request, query: _SearchQuery) -> dict[str, Any]:
     """The nodes whose label has all words."""
     asked = _asked(request, query)
-    return {"nodes": [asked.node(i) for i in search(asked.graph, query.q, query.limit)]}
+    return {"nodes": [asked.graph.node(i) for i in search(asked.graph, query.q, query.limit)]}
 
 
 def _why(request: Request, query: _WhyQuery) -> dict[str, Any]:
@@ -141,7 +130,7 @@ def _why(request: Request, query: _WhyQuery) -> dict[str, Any]:
         kind, parts = written_from(asked.workspace, asked.corpus, to)
         targets = [graph.index[part] for part in parts if part in graph.index]
     steps = way(graph, sources, targets)
-    shown = [{**asked.node(step.node), "relation": step.relation} for step in steps]
+    shown = [{**asked.graph.node(step.node), "relation": step.relation} for step in steps]
     if steps and to not in graph.index:  # a text, not a node
         shown.append({"id": to, "label": "", "kind": kind, "relation": "mentioned in"})
     title = KINDS[asked.name].title

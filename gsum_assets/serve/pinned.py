@@ -4,8 +4,8 @@ A file of the warehouse is replaced, never changed, so that a mapping of it into
 content after another file has taken its path. Of an object store, the bytes are kept.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from types import MappingProxyType
@@ -15,12 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.pipeline.family import Family
-from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import METHODS
-from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.lazy import Kept, Lazy, RowIndex
-from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.partition import FILE_NAME, Partition, Provenance, provenance_of
 from gsum_resources.store.table import Table
@@ -28,18 +23,19 @@ from gsum_resources.store.table import Table
 _IN_MEMORY = 2**30  # bytes of a table's rows of which selected ones stay decoded in memory
 
 
-@dataclass(frozen=True)
 class PinnedFile:
-    """A file at one moment.
+    """A file at one moment: its bytes, mapped into memory, and a stamp that changes with them."""
 
-    Attributes
-    ----------
-    stamp : changes when another file takes its path.
-    content : its bytes, mapped into memory.
-    """
-
-    stamp: object
-    content: pa.Buffer
+    def __init__(self, store: ParquetStore, path: str) -> None:
+        while True:  # until stamp and content are those of one file
+            self.stamp = store.stamp(path)
+            if store.is_local:
+                with pa.memory_map(path) as mapped:
+                    self.content = mapped.read_buffer()
+            else:
+                self.content = pa.py_buffer(store.fs.cat_file(path))
+            if store.stamp(path) == self.stamp:
+                return
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -58,15 +54,13 @@ def pinned_files(
     files: dict[str, dict[Partition, PinnedFile]] = {}
     for table, stamps in stamps_of(store, tables, corpus).items():
         known = before.get(table.name, {})
-        files[table.name] = {}
+        of_table = files[table.name] = {}
         for partition, stamp in stamps.items():
-            file = known.get(partition)
-            if file is None or file.stamp != stamp:
-                try:
-                    file = PinnedFile(*_content(store, store.path(table, partition)))
-                except FileNotFoundError:
-                    continue
-            files[table.name][partition] = file
+            with suppress(FileNotFoundError):
+                file = known.get(partition)
+                if file is None or file.stamp != stamp:
+                    file = PinnedFile(store, store.path(table, partition))
+                of_table[partition] = file
     return files
 
 
@@ -77,40 +71,16 @@ def stamps_of(
     if store.lists_at_once:
         listing = store.list_files()
         return {table: listing.partitions(table, corpus) for table in tables}
-    stamps: dict[Table, dict[Partition, object]] = {}
+    stamps: dict[Table, dict[Partition, object]] = {table: {} for table in tables}
     for table in tables:
-        stamps[table] = {}
         for partition in store.partitions(table, corpus):
-            try:
+            with suppress(FileNotFoundError):
                 stamps[table][partition] = store.stamp(store.path(table, partition))
-            except FileNotFoundError:
-                continue
     return stamps
 
 
-def _content(store: ParquetStore, path: str) -> tuple[object, pa.Buffer]:
-    """Return the stamp and the content of one and the same file."""
-    while True:
-        stamp = store.stamp(path)
-        if store.is_local:
-            with pa.memory_map(path) as mapped:
-                content = mapped.read_buffer()
-        else:
-            content = pa.py_buffer(store.fs.cat_file(path))
-        if store.stamp(path) == stamp:
-            return stamp, content
-
-
 class PinnedStore(ParquetStore):
-    """A store whose tables of some corpora are those of one moment.
-
-    Memos, the state database and other corpora are those of the store.
-
-    Parameters
-    ----------
-    store : the store of the home.
-    files : pinned files by corpus.
-    """
+    """The store of a home whose tables of some corpora are pinned; `files` are by corpus."""
 
     def __init__(self, store: ParquetStore, files: Mapping[str, Files]) -> None:
         # the pinned files are known, and nothing of them is requested
@@ -163,10 +133,7 @@ class PinnedWorkspace(Workspace):
     )
 
     def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
-        """Return the rows of some partitions, which stay in memory.
-
-        Of a large table, those that were selected last do.
-        """
+        """Return the rows of some partitions, which stay in memory; of large tables the last."""
         key, kept = (table.name, tuple(partitions)), self.kept  # not `self`, which has old tables
         if key not in self._rows:
             read = super().kept_rows(table, partitions)
@@ -193,34 +160,3 @@ class PinnedWorkspace(Workspace):
 
 def _decoded_bytes(metadata: pq.FileMetaData) -> int:
     return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-
-
-def is_settled(
-    store: ParquetStore, family: Family, corpus: str, kept: Collection[str] = ()
-) -> bool:
-    """Return whether all that a family's questions read was written from the same tables.
-
-    While a run replaces tables one after the other, some were written from rows that another one
-    no longer has. The rule is that of staleness, without code, models and settings: the versions of
-    tables that are in the footers, also in those of the tables that lie between.
-
-    Parameters
-    ----------
-    kept : methods that are kept up to date. What only others of the family read may be older;
-        without any of the family, all that it reads counts.
-    """
-    lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
-    methods = set(family.methods).intersection(kept) or family.methods
-    seen = {family.table(name).name for method in methods for name in family.reads(method)}
-    left = list(seen)
-    while left:
-        name = left.pop()
-        for provenance in lineage.provenances(name, corpus).values():
-            for text, version in provenance.inputs.items():
-                key = InputKey.parse(text)
-                if lineage.present_version(key) not in (version, None):
-                    return False
-                if key.kind == "table" and key.name not in seen and key.name in TABLES:
-                    seen.add(key.name)
-                    left.append(key.name)
-    return True

@@ -9,12 +9,15 @@ with which it began.
 import gc
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
@@ -22,30 +25,19 @@ from gsum_assets.serve.pinned import (
     Files,
     PinnedStore,
     PinnedWorkspace,
-    is_settled,
     pinned_files,
     stamps_of,
 )
 from gsum_resources.store.appended import APPENDED
-from gsum_resources.store.input_key import section_version
-from gsum_resources.store.table import Table
+from gsum_resources.store.input_key import InputKey, section_version
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore
 
 INTERVAL_S = 1.0
 """Between two looks at the files of the corpora that were asked."""
 
 _RESULTS = "method"  # the dimension of tables about methods, of which questions read some
 _LOG = logging.getLogger(__name__)
-
-
-def _read_tables() -> Sequence[Table]:
-    """Return the tables that questions, documents and graphs are answered from."""
-    by_questions = {f.table(name).name for f in FAMILIES for name in f.read_by_questions}
-    return [
-        table
-        for table in TABLES.values()
-        if table.name not in APPENDED
-        and (_RESULTS not in table.dimensions or table.name in by_questions)
-    ]
 
 
 @dataclass(frozen=True)
@@ -64,24 +56,20 @@ class CorpusState:
     version: object
 
 
-@dataclass
-class _Watched:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    state: CorpusState | None = None
-
-
 class Snapshots:
-    """The present state of each corpus that was asked.
-
-    Parameters
-    ----------
-    workspace : the opened home.
-    """
+    """The present state of each corpus that was asked, of an opened home."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._home = workspace
-        self._tables = _read_tables()
-        self._corpora: dict[str, _Watched] = {}
+        of_questions = {f.table(name).name for f in FAMILIES for name in f.read_by_questions}
+        self._tables = [
+            table
+            for table in TABLES.values()
+            if table.name not in APPENDED
+            and (_RESULTS not in table.dimensions or table.name in of_questions)
+        ]
+        self._states: dict[str, CorpusState] = {}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -102,10 +90,7 @@ class Snapshots:
     def workspace(self, corpora: Sequence[str], method: str = DEFAULT_METHOD) -> PinnedWorkspace:
         """Return the present state of corpora for a method, which stays as it is.
 
-        Raises
-        ------
-        CorpusError
-            If there is no such method, or the settings of a corpus are wrong.
+        Without such a method, or if the settings of a corpus are wrong, `CorpusError` is raised.
         """
         family = METHODS.family_of(method).name
         each = [self.state(corpus).workspaces[family] for corpus in dict.fromkeys(corpora)]
@@ -116,15 +101,13 @@ class Snapshots:
 
     def state(self, corpus: str) -> CorpusState:
         """Return the state of a corpus, which is read if it was never asked."""
-        watched = self._corpora.setdefault(corpus, _Watched())
-        return watched.state or self.refresh(corpus)
+        return self._states.get(corpus) or self.refresh(corpus)
 
     def refresh(self, corpus: str) -> CorpusState:
         """Look at the files of a corpus, and return the state from which it is answered now."""
-        watched = self._corpora.setdefault(corpus, _Watched())
-        with watched.lock:
-            watched.state = self._next(corpus, watched.state)
-            return watched.state
+        with self._locks[corpus]:
+            state = self._states[corpus] = self._next(corpus, self._states.get(corpus))
+            return state
 
     def _next(self, corpus: str, before: CorpusState | None) -> CorpusState:
         store = self._home.store
@@ -135,21 +118,16 @@ class Snapshots:
         files = pinned_files(store, self._tables, corpus, before.files if before else {})
         new = self._pinned({corpus: files})
         workspaces = dict(before.workspaces) if before else {}
-        kept = self._methods(corpus)
-        unsettled = [f.name for f in FAMILIES if not is_settled(new.store, f, corpus, kept)]
+        wanted: Sequence[str] = ()
+        with suppress(CorpusError):  # it has no documents now
+            wanted = METHODS.wanted(self._home.home.corpora, corpus)
+        unsettled = [f.name for f in FAMILIES if not _is_settled(new.store, f, corpus, wanted)]
         for family in FAMILIES:
             if family.name not in unsettled or family.name not in workspaces:
                 workspaces[family.name] = new
         if before:
             gc.unfreeze()  # it is part of cycles, see `freeze_survivors`
         return CorpusState(MappingProxyType(workspaces), unsettled, files, version)
-
-    def _methods(self, corpus: str) -> Sequence[str]:
-        """Return the methods that are kept up to date; none if the corpus has no documents now."""
-        try:
-            return METHODS.wanted(self._home.home.corpora, corpus)
-        except CorpusError:
-            return ()
 
     def _pinned(self, files: Mapping[str, Files]) -> PinnedWorkspace:
         home = self._home
@@ -161,10 +139,40 @@ class Snapshots:
 
     def _watch(self, interval_s: float) -> None:
         while not self._stop.wait(interval_s):
-            for corpus in list(self._corpora):
+            for corpus in list(self._states):
                 try:
                     self.refresh(corpus)
                 except CorpusError as error:  # its settings are being edited
                     _LOG.warning("%s", error)
                 except Exception:
                     _LOG.exception("cannot read the tables of corpus '%s'", corpus)
+
+
+def _is_settled(
+    store: ParquetStore, family: Family, corpus: str, wanted: Collection[str] = ()
+) -> bool:
+    """Return whether all that a family's questions read was written from the same tables.
+
+    The rule is that of staleness, without code, models and settings: the versions of tables that
+    are in the footers, also in those of the tables that lie between.
+
+    Parameters
+    ----------
+    wanted : methods that are kept up to date. What only others of the family read may be older;
+        without any of the family, all that it reads counts.
+    """
+    lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
+    methods = set(family.methods).intersection(wanted) or family.methods
+    seen = {family.table(name).name for method in methods for name in family.reads(method)}
+    left = list(seen)
+    while left:
+        name = left.pop()
+        for provenance in lineage.provenances(name, corpus).values():
+            for text, version in provenance.inputs.items():
+                key = InputKey.parse(text)
+                if lineage.present_version(key) not in (version, None):
+                    return False
+                if key.kind == "table" and key.name not in seen and key.name in TABLES:
+                    seen.add(key.name)
+                    left.append(key.name)
+    return True

@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from threading import Timer
 from typing import Any
 
@@ -46,13 +47,7 @@ class CorpusFiles(ReadOnlyFiles):
         self._root, self._corpora = root, corpora
 
     def inner(self, path: str) -> str:
-        """Return the path of a file in the warehouse.
-
-        Raises
-        ------
-        FileNotFoundError
-            If it is not a file of a table of these corpora.
-        """
+        """Return the path of a file of a table of these corpora; else raise `FileNotFoundError`."""
         first, *parts = super().inner(path).strip("/").split("/")
         corpus = parts[1].removeprefix("corpus=") if len(parts) > 2 else None
         if first != ROOT or corpus not in self._corpora or {"", ".", ".."} & {*parts, corpus}:
@@ -65,14 +60,13 @@ class CorpusFiles(ReadOnlyFiles):
         if ".." in folder.split("/"):
             return {}
         files: Any = self._fs.find(f"{self._root}/{folder}".rstrip("/"), detail=True)
-        outer = {f"{ROOT}{name[len(self._root) :]}": info for name, info in files.items()}
-        return {name: info for name, info in outer.items() if self._has(name)}
-
-    def _has(self, path: str) -> bool:
-        try:
-            return bool(self.inner(path))
-        except FileNotFoundError:
-            return False
+        allowed = {}
+        for name, info in files.items():
+            outer = f"{ROOT}{name[len(self._root) :]}"
+            with suppress(FileNotFoundError):
+                self.inner(outer)
+                allowed[outer] = info
+        return allowed
 
 
 def limit_process(job: dict[str, Any]) -> None:
@@ -120,8 +114,7 @@ def answer(connection: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> dict[s
             return {"error": f"the query must be one SELECT statement; {named}"}
         return _rows(connection.execute(statements[0]), job["rows"], job["characters"])
     except duckdb.InterruptException:
-        seconds = f"{job['seconds']:g} seconds"
-        return {"error": f"the query took more than {seconds}; restrict it, as by LIMIT"}
+        return {"error": too_long(job["seconds"])}
     except (duckdb.OutOfMemoryException, MemoryError):
         return {
             "error": f"the query needs more than {job['memory_mib']} MiB of memory; restrict it"
@@ -130,6 +123,11 @@ def answer(connection: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> dict[s
         return {"error": _message(str(error))}
     finally:
         timer.cancel()
+
+
+def too_long(seconds: float) -> str:
+    """Return the error of a query that took longer than `seconds`."""
+    return f"the query took more than {seconds:g} seconds; restrict it, as by LIMIT"
 
 
 def _rows(result: Any, n_rows: int, n_characters: int) -> dict[str, Any]:

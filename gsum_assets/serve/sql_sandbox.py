@@ -20,7 +20,7 @@ import duckdb
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import views
-from gsum_assets.serve.sql_child import ROOT, CorpusFiles
+from gsum_assets.serve.sql_child import ROOT, CorpusFiles, too_long
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore
 
@@ -34,15 +34,7 @@ class SqlError(ValueError):
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """Limits of a query.
-
-    Attributes
-    ----------
-    rows : returned rows.
-    characters : of the returned rows as JSON.
-    seconds : time to run.
-    memory_mib : memory of DuckDB, MiB.
-    """
+    """Limits of a query: `characters` of the rows as JSON, `memory_mib` of DuckDB."""
 
     rows: int = 1000
     characters: int = 200_000
@@ -78,7 +70,23 @@ class SqlSandbox:
         SqlError
             If it is no single SELECT, fails, reads what is not a table, or exceeds a limit.
         """
-        reply = _in_child(self.job(query, corpora), self._limits)
+        limits = self._limits
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-P", "-m", "gsum_assets.serve.sql_child"],
+                input=json.dumps(self.job(query, corpora)).encode(),
+                capture_output=True,
+                timeout=limits.seconds + _GRACE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SqlError(f"SQL: {too_long(limits.seconds)}") from error
+        if ended.returncode:
+            last = ended.stderr.decode(errors="replace")[-500:]
+            _log.warning("the process of a query ended with %s: %s", ended.returncode, last)
+            memory = f"{limits.memory_mib} MiB"
+            raise SqlError(f"SQL: the process ended, probably for more than {memory}")
+        reply = json.loads(ended.stdout)
         if error := reply.get("error"):
             raise SqlError(f"SQL: {error}")
         return SqlRows(**reply)
@@ -110,23 +118,3 @@ class SqlSandbox:
                 connection.commit()
             self._catalogues[key] = tables, path
             return path
-
-
-def _in_child(job: dict[str, Any], limits: SqlLimits) -> dict[str, Any]:
-    """Run a job in a process of its own; return its reply, or the error of what it exceeded."""
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-P", "-m", "gsum_assets.serve.sql_child"],
-            input=json.dumps(job).encode(),
-            capture_output=True,
-            timeout=limits.seconds + _GRACE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        seconds = f"{limits.seconds:g} seconds"
-        return {"error": f"the query took more than {seconds}; restrict it, as by LIMIT"}
-    if ended.returncode:
-        memory, last = f"{limits.memory_mib} MiB", ended.stderr.decode(errors="replace")[-500:]
-        _log.warning("the process of a query ended with %s: %s", ended.returncode, last)
-        return {"error": f"the process of the query ended, probably for more than {memory}"}
-    return json.loads(ended.stdout)
