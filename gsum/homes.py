@@ -359,7 +359,7 @@ class Home:
 
     def _n_files(self, table: Table) -> int:
         if table.name in APPENDED:
-            return len(self._store.fs.glob(f"{self._store.root}/{table.name}/*/*.parquet"))
+            return len(self._store.glob(f"{table.name}/*/*.parquet"))
         return len(self._store.partitions(table))
 
     def _partitions(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -170,6 +171,17 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     assert "path_between(in_corpus, from_name" in printed("sql", "show all tables")
     models = printed("sql", "select distinct model from summaries", "--csv")
     assert models.split() == ["model", "extractive"]
+
+
+def test_sql_prints_or_writes_values_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(tmp_path))
+    query = "select range(1200) as long, 0.1 + 0.2 as sum, null as none"
+    values = {"long": [*range(1200)], "sum": 0.3, "none": None}
+    assert json.loads(printed("sql", query, "--json")) == values
+    row = list(csv.reader(io.StringIO(printed("sql", query, "--csv"))))[1]
+    assert [json.loads(row[0]), *row[1:]] == [[*range(1200)], "0.3", ""]
+    assert "written" in printed("sql", query, "--parquet", str(tmp_path / "rows.parquet"))
+    assert pq.read_table(tmp_path / "rows.parquet").num_rows == 1
 
 
 @pytest.mark.parametrize(

@@ -395,13 +395,16 @@ def tune(corpus: str, samples: int, write: bool) -> None:
 
 @main.command()
 @click.argument("query")
-@click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
-def sql(query: str, csv: bool) -> None:
+@click.option("--csv", "form", flag_value="csv", help="Print all rows as CSV, not as a table.")
+@click.option("--json", "form", flag_value="json", help="Print each row as a line of JSON.")
+@click.option("--parquet", type=click.Path(dir_okay=False), help="Write all rows to this file.")
+def sql(query: str, form: str | None, parquet: str | None) -> None:
     """Run a SQL QUERY over the tables; `gsum sql "show all tables"` lists them.
 
     The same views are in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
     """
     from shutil import get_terminal_size
+    from tempfile import TemporaryDirectory
 
     import duckdb
 
@@ -418,8 +421,14 @@ def sql(query: str, csv: bool) -> None:
             result = connection.sql(query)
             if result is None:
                 return
-            if csv:
-                click.echo(result.df().to_csv(index=False), nl=False)
+            if parquet:
+                result.write_parquet(parquet)
+                click.echo(f"{parquet}: written")
+            elif form:
+                with TemporaryDirectory() as folder:
+                    file = Path(folder, "rows")
+                    connection.execute(f"COPY result TO '{file}' (FORMAT {form})")
+                    click.echo(file.read_bytes(), nl=False)
             elif _SHOW_TABLES.fullmatch(query):
                 listed = zip(*(result.to_df()[name] for name in ("schema", "name")), strict=True)
                 print_tables(listed)

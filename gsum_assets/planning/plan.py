@@ -170,7 +170,7 @@ def _may_be_known(
 
 def earlier_calls(store: ParquetStore) -> dict[tuple[str, str], Earlier]:
     """Return means by asset and model, without failed calls and those that the memo answered."""
-    corpora = store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*")
+    corpora = store.glob(f"{_LEDGER.name}/corpus=*")
     ledgers = [read_appended(store, _LEDGER, Partition.from_path(f).corpus) for f in corpora]
     calls = pa.concat_tables([_LEDGER.empty(), *ledgers])
     calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.store.appended import path_of, read_appended
+from gsum_resources.store.appended import path_of, paths_of, read_appended
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
@@ -64,7 +64,7 @@ def note_changes(
 
 def forget_changes(store: ParquetStore, corpus: str) -> None:
     """Remove all changes of rows that were removed; those of present rows stay."""
-    paths = store.fs.glob(path_of(store, _CHANGES, corpus, "*"))
+    paths = paths_of(store, _CHANGES, corpus)
     rows = read_appended(store, _CHANGES, corpus).sort_by("time")
     last = {(row["table_name"], row["row_id"]): row["change"] for row in rows.to_pylist()}
     names = zip(rows["table_name"].to_pylist(), rows["row_id"].to_pylist(), strict=True)

@@ -126,7 +126,7 @@ def _is_too_early(workspace: Workspace, corpora: set[str]) -> bool:
 
 
 def _corpora_with_ledger(store: ParquetStore) -> list[str]:
-    folders = store.fs.glob(f"{store.root}/{_CALLS.name}/corpus=*")
+    folders = store.glob(f"{_CALLS.name}/corpus=*")
     return [folder.rpartition("corpus=")[2] for folder in folders]
 
 

@@ -20,7 +20,7 @@ from gsum_assets.refresh.usage import Usage
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import views
 from gsum_resources.protocols.models import ModelUnavailableError
-from gsum_resources.store.catalogue import build_catalogue
+from gsum_resources.store.catalogue import build_catalogue, is_of
 from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.partition import version_of
@@ -189,6 +189,11 @@ def _show(done: Refreshed, method: str | None, result: Result) -> None:
 def complete_catalogue(workspace: Workspace) -> None:
     """Rebuild the DuckDB file, when a table gets its first file or loses its last."""
     build_catalogue(workspace.store, TABLES.values(), workspace.home.catalogue, views())
+
+
+def has_catalogue(workspace: Workspace) -> bool:
+    """Return whether the DuckDB file reads this warehouse; that of a copied home does not."""
+    return is_of(workspace.store, TABLES.values(), workspace.home.catalogue, views())
 
 
 def data_version(footers: Mapping[Partition, Provenance]) -> str:

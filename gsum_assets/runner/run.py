@@ -26,7 +26,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
 from gsum_assets.refresh.methods import with_methods
 from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
-from gsum_assets.refresh.step import complete_catalogue
+from gsum_assets.refresh.step import complete_catalogue, has_catalogue
 from gsum_assets.registry.declared import STEPS, Declared
 from gsum_assets.registry.families import METHODS
 from gsum_assets.runner import daemon
@@ -134,8 +134,8 @@ def refresh(
             raise
     if report.steps:  # otherwise nothing was appended
         unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
-        if not pipeline.store.is_local and pipeline.is_presented:
-            complete_catalogue(pipeline.workspace)
+    if pipeline.is_presented and (report.steps or not has_catalogue(pipeline.workspace)):
+        complete_catalogue(pipeline.workspace)
     return report
 
 

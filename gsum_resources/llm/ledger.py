@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from gsum_resources.protocols.models import CompletionError, Reply, Request
 from gsum_resources.state.database import CALLS, EXPORTS, REPLIES, batches_of, insert_new, state_of
-from gsum_resources.store.appended import path_of
+from gsum_resources.store.appended import path_of, paths_of
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
 
@@ -110,7 +110,7 @@ def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -
             path = path_of(store, table, name, f"{done.get(name, 0) + 1:012}")
             _write_calls(connection, store, table, path, name, done.get(name, 0))
             if name not in done:
-                for old_path in set(store.fs.glob(path_of(store, table, name, "*"))) - {path}:
+                for old_path in set(paths_of(store, table, name)) - {path}:
                     with suppress(FileNotFoundError):
                         store.fs.rm_file(old_path)
             connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == name))

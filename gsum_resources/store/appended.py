@@ -34,7 +34,7 @@ def unite_appended(store: ParquetStore, table: Table, corpus: str) -> None:
 
     To be called by one process at a time; others may append meanwhile.
     """
-    if len(_paths(store, table, corpus)) < MANY:
+    if len(paths_of(store, table, corpus)) < MANY:
         return
     files, replaced = _files(store, table, corpus)
     paths = sorted([*files, *replaced])
@@ -53,8 +53,9 @@ def path_of(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
     return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"
 
 
-def _paths(store: ParquetStore, table: Table, corpus: str) -> Sequence[str]:
-    return [str(path) for path in store.fs.glob(path_of(store, table, corpus, "*"))]
+def paths_of(store: ParquetStore, table: Table, corpus: str) -> list[str]:
+    """Return the paths of the table's files, in order."""
+    return store.glob(f"{table.name}/corpus={corpus}/*.parquet")
 
 
 def _files(
@@ -64,7 +65,7 @@ def _files(
     while True:
         rows_of: dict[str, pa.Table] = {}
         replaced: set[str] = set()
-        paths = _paths(store, table, corpus)
+        paths = paths_of(store, table, corpus)
         try:
             for path in paths:
                 with store.open_file(path) as source:

@@ -4,6 +4,7 @@ DuckDB opens a file several times in a query, which fails if the file is replace
 should then be repeated; the store's own readers never fail so.
 """
 
+import glob
 import io
 import re
 import shutil
@@ -27,7 +28,7 @@ from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, MemoryFile
 from gsum_resources.store.table import Macro, Table, View
 
 _CODE_VERSION = (
-    "4"  # raise it with every change of a view's SQL, so that existing files are rebuilt
+    "5"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
 _FORMAT = "v1.0.0"  # every DuckDB since 1.0 reads it
 _DIMENSIONS = {
@@ -84,9 +85,7 @@ def _replace(
 ) -> set[str]:
     """Replace the catalogue; return the names of the tables that had files at that time."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
-    # a hash of everything that the views depend on, except which tables have files
-    declared = hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
+    declared = _declared(store, tables, views)
     try:
         connection, known = _copied(path, temporary, declared)
         with connection:
@@ -101,6 +100,22 @@ def _replace(
     finally:
         temporary.unlink(missing_ok=True)
     return seen
+
+
+def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View | Macro]) -> str:
+    """Return a hash of all that the views depend on, except which tables have files."""
+    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
+    return hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
+
+
+def is_of(
+    store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View | Macro] = ()
+) -> bool:
+    """Return whether a catalogue reads this store; that of a copied home reads the first one."""
+    with suppress(duckdb.Error), duckdb.connect(str(path), read_only=True) as connection:
+        rows = connection.sql("SELECT declared FROM catalogue").fetchall()
+        return rows == [(_declared(store, tables, views),)]
+    return False
 
 
 def _copied(
@@ -153,7 +168,7 @@ def define_views(
     for table in tables:
         has_files = table.name in seen
         if has_files and table.name not in APPENDED:
-            filled.append(_pattern(store, table))
+            filled.append(_source(store, table))
         if known.get(table.name) == has_files:
             continue
         select = _select(store, table) if has_files else _empty(table)
@@ -165,7 +180,7 @@ def define_views(
         if "." in table.name:
             alias = table.name.replace(".", "_")  # `show tables` lists the schema `main` alone
             _create(connection, replace(view, name=alias, select=f"FROM {table.name}"))
-    _create(connection, replace(_PROVENANCE, select=_provenance(store, filled)))
+    _create(connection, replace(_PROVENANCE, select=_provenance(filled)))
     for view in views:
         if view.name not in known:
             # a view on a table of old files is missing until its next run
@@ -242,7 +257,8 @@ def _empty_files(store: ParquetStore, tables: Iterable[Table]) -> ReadOnlyFiles:
     files = MemoryFiles()
     for table in tables:
         pq.write_table(table.empty(), content := io.BytesIO())
-        files.pipe_file(_pattern(store, table).replace("*", "0"), content.getvalue())
+        path = f"{store.root}/{_pattern(table)}".replace("*", "0")
+        files.pipe_file(path, content.getvalue())
     return ReadOnlyFiles(files, _scheme(store))
 
 
@@ -277,7 +293,7 @@ def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
         folders = {Path(path).name for path in store.fs.ls(store.root, detail=False)}
     except FileNotFoundError:
         return set()
-    return {t.name for t in tables if t.name in folders and store.fs.glob(_pattern(store, t))}
+    return {t.name for t in tables if t.name in folders and store.glob(_pattern(t))}
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View | Macro) -> None:
@@ -315,14 +331,17 @@ def _comments(table: Table) -> dict[str, str]:
     return {**of_dimensions, **{column.name: column.meaning for column in table.columns}}
 
 
-def _pattern(store: ParquetStore, table: Table) -> str:
+def _pattern(table: Table) -> str:
+    """Return the pattern of a table's files below the root."""
     levels = "/".join(f"{name}=*" for name in table.dimensions)
     file = "*.parquet" if table.name in APPENDED else FILE_NAME
-    return f"{store.root}/{table.name}/{levels}/{file}"
+    return f"{table.name}/{levels}/{file}"
 
 
-def _source(store: ParquetStore, pattern: str) -> str:
-    return _quote(pattern if store.is_local else f"{_scheme(store)}://{pattern}")
+def _source(store: ParquetStore, table: Table) -> str:
+    """Return the pattern of a table's files as DuckDB reads it."""
+    root = glob.escape(store.root) if store.is_local else f"{_scheme(store)}://{store.root}"
+    return _quote(f"{root}/{_pattern(table)}")
 
 
 def _scheme(store: ParquetStore) -> str:
@@ -338,9 +357,18 @@ def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
     """
     names = ", ".join(f'"{name}"' for name in (*table.dimensions, *table.schema.names))
     types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
-    how = f"hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true"
-    source = _source(store, _pattern(store, table))
-    return f"SELECT {columns or names} FROM read_parquet({source}, {how})"
+    how = f"hive_partitioning = true, hive_types = {{{types}}}"
+    source = f"read_parquet({_source(store, table)}, {how}, union_by_name = true)"
+    if re.search(rf"/({'|'.join(_DIMENSIONS)})=", store.root):  # DuckDB 2.0 reads the outer folder
+        source = source.replace(how, "hive_partitioning = false, filename = true")
+        own = ", ".join(f'{_in_path("filename", name)} AS "{name}"' for name in table.dimensions)
+        source = f"(SELECT * EXCLUDE filename, {own} FROM {source})"
+    return f"SELECT {columns or names} FROM {source}"
+
+
+def _in_path(path: str, dimension: str) -> str:
+    """Return the SQL of a partition's value by the innermost folder of its file's path."""
+    return f"regexp_extract({path}, '.*/{dimension}=([^/]+)/', 1)"
 
 
 def _empty(table: Table) -> str:
@@ -367,28 +395,27 @@ def duckdb_type(kind: pa.DataType) -> str:
     return names[kind]
 
 
-def _provenance(store: ParquetStore, patterns: list[str]) -> str:
+def _provenance(sources: list[str]) -> str:
     """Return the SQL of the view with one row per partition: the fields of its footer."""
     text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
-    dimensions = ", ".join(
-        f"nullif(regexp_extract(file, '/{name}=([^/]+)/', 1), '') AS {name}" for name in _DIMENSIONS
-    )
-    files = ", ".join(_source(store, pattern) for pattern in patterns)
+    levels = "(/(corpus|bucket|method)=[^/]+)+/[^/]+$"  # the last ones; the root may have such, too
+    own = f"regexp_extract(file, '{levels}')"
+    dimensions = ", ".join(f"nullif({_in_path(own, n)}, '') AS {n}" for n in _DIMENSIONS)
     is_footer = f"decode(key) = '{FOOTER_KEY.decode()}'"
     # CASE: DuckDB may evaluate a condition on the footer first, and other values are not JSON
     footers = f"""
         SELECT file_name AS file, CASE WHEN {is_footer} THEN decode(value)::JSON END AS footer
-        FROM parquet_kv_metadata([{files}]) WHERE {is_footer}
+        FROM parquet_kv_metadata([{", ".join(sources)}]) WHERE {is_footer}
     """
     none = "SELECT NULL::VARCHAR AS file, NULL::JSON AS footer WHERE false"
     return f"""
-        SELECT regexp_extract(file, '/([^/=]+)/corpus=', 1) AS table_name, {dimensions},
+        SELECT regexp_extract(file, '([^/=]+){levels}', 1) AS table_name, {dimensions},
                file, {columns}, (footer->>'rows')::BIGINT AS row_count,
                coalesce((footer->>'failed')::BIGINT, 0) AS failed,
                nullif(footer->>'time', '')::TIMESTAMPTZ AS written,
                (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
-        FROM ({footers if patterns else none})
+        FROM ({footers if sources else none})
     """
 
 

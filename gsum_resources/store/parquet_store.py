@@ -8,6 +8,7 @@ machine.
 import io
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.utils import glob_translate
 
 from gsum_resources.store.arrow import decoded_schema
 from gsum_resources.store.content_hash import content_hash
@@ -243,6 +245,17 @@ class ParquetStore:
         path = f"{self.root}/{folder}".rstrip("/")
         return Listing(self.root, self.fs.find(path, detail=True))
 
+    def glob(self, pattern: str) -> list[str]:
+        """Return the files and folders whose path below the root matches a pattern, in order.
+
+        The root itself may have the characters of a pattern in its name.
+        """
+        folder, _, _ = pattern.partition("*")[0].rpartition("/")
+        depth = pattern.count("/", len(folder) + 1) + 1
+        found = self.fs.find(f"{self.root}/{folder}", maxdepth=depth, withdirs=True)
+        matches = re.compile(glob_translate(pattern)).match
+        return sorted(path for path in found if matches(path[len(self.root) + 1 :]))
+
     def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
         """Return the partitions that have a file, in order."""
         return list(self.stamped(table, corpus))
@@ -257,8 +270,8 @@ class ParquetStore:
             return self.list_files(folder).partitions(table, corpus)
         levels = [f"corpus={corpus}" if corpus else "corpus=*"]
         levels += [f"{name}=*" for name in table.dimensions[1:]]
-        pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
-        found = (Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
+        pattern = "/".join([table.name, *levels, FILE_NAME])
+        found = (Partition.from_path(path[len(self.root) :]) for path in self.glob(pattern))
         return {partition: None for partition in sorted(found)}  # noqa: C420 - its value type
 
     def count(self, table: Table, corpus: str) -> int:

@@ -72,15 +72,35 @@ def test_provenance_has_the_number_of_failed_requests(tmp_path: Path) -> None:
     assert found == [("bm25", 0), ("gor", 3)]
 
 
-def test_quotes_in_a_path_are_escaped(tmp_path: Path) -> None:
-    root = tmp_path / "it's here"
-    store = ParquetStore(str(root))
-    table = TABLES["source_queries"]
-    rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
-    store.write(table, Partition("x"), rows, Provenance("", "1"))
-    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb")
-    with duckdb.connect(str(tmp_path / "gsum.duckdb"), read_only=True) as connection:
+@pytest.mark.parametrize(
+    "folder", ["it's here", "a[b]c", "[", "what? *", "corpus=other/bucket=7", "method=m"]
+)
+def test_root_may_have_any_name(tmp_path: Path, folder: str) -> None:
+    store, path = ParquetStore(str(tmp_path / folder / "warehouse")), tmp_path / "gsum.duckdb"
+    queries, summaries = TABLES["source_queries"], TABLES["summaries"]
+    rows = pa.table([["queries.jsonl"], ["h"]], schema=queries.schema)
+    store.write(queries, Partition("x"), rows, Provenance("", "1"))
+    store.write(summaries, Partition("x", method="gor"), summaries.empty(), Provenance("", "1"))
+    assert store.partitions(summaries) == [Partition("x", method="gor")]
+    build_catalogue(store, TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
+        found = connection.sql(
+            "select table_name, corpus, bucket, method from provenance order by 1"
+        )
+        assert found.fetchall() == [
+            ("source_queries", "x", None, None),
+            ("summaries", "x", None, "gor"),
+        ]
+
+
+def test_catalogue_of_a_copied_home_is_not_of_its_store(tmp_path: Path) -> None:
+    path = tmp_path / "gsum.duckdb"
+    first, copy = ParquetStore(str(tmp_path / "a")), ParquetStore(str(tmp_path / "b"))
+    assert not catalogue.is_of(first, TABLES.values(), path)
+    build_catalogue(first, TABLES.values(), path)
+    assert catalogue.is_of(first, TABLES.values(), path)
+    assert not catalogue.is_of(copy, TABLES.values(), path)
 
 
 @pytest.mark.slow
