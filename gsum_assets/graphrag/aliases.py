@@ -5,7 +5,7 @@ may belong to two entities therefore stays separate.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
 
 import pyarrow as pa
@@ -144,29 +144,27 @@ def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
 
 def _decided(bearers: Sequence[Name], full: Sequence[Name]) -> list[Name]:
     """Return forms without "Lin" if "Dr Lin" and "Mei Lin" occur with it and may be two persons."""
-    of_full = {document for name in full for document in name.documents}
-    titled = {
-        document
-        for name in bearers
-        if name.person.titles and not of_full.issuperset(name.documents)
-        for document in name.documents
-    }
+    of_full = _documents(full)
+    titled = _documents(n for n in bearers if n.person.titles and not n.documents <= of_full)
     return [
         name
         for name in bearers
-        if name.person.titles
-        or of_full.isdisjoint(name.documents)
-        or titled.isdisjoint(name.documents)
+        if name.person.titles or not (of_full & name.documents and titled & name.documents)
     ]
+
+
+def _documents(names: Iterable[Name]) -> Set[str]:
+    """Return the documents that mention any of the names."""
+    return set().union(*(name.documents for name in names))
 
 
 def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
     """Merge names that differ only by titles."""
-    titled = {document for name in forms if name.person.titles for document in name.documents}
+    titled = _documents(name for name in forms if name.person.titles)
     present: defaultdict[str, list[Name]] = defaultdict(list)
     for name in forms:
         is_one = name.person.titles or not name.person.is_single
-        if is_one or titled.issuperset(name.documents):
+        if is_one or name.documents <= titled:
             for document in name.documents:
                 present[document].append(name)
     for document in sorted(present):
@@ -179,14 +177,12 @@ def _join_short_forms(forms: Sequence[Name], full: Sequence[Name], groups: Group
     """Merge names of one word with the only person whose full name contains them."""
     if not full or {name.key for name in full} - set(groups.group(full[0].key)):
         return  # no evidence that these are one person
-    documents = {document for name in full for document in name.documents}
+    documents = _documents(full)
     by_key = {name.key: name for name in forms}
     for name in sorted(forms, key=Name.rank, reverse=True):  # those without titles first
         merged = [by_key[key] for key in groups.group(name.key) if key in by_key]
-        if name.person.has_capitals and all(documents.issuperset(m.documents) for m in merged):
-            beside = [
-                other for other in full if not set(name.documents).isdisjoint(other.documents)
-            ]
+        if name.person.has_capitals and _documents(merged) <= documents:
+            beside = [other for other in full if name.documents & other.documents]
             _join_together("short form", name, min(beside, key=Name.rank), groups)
 
 
@@ -195,7 +191,7 @@ def _join_together(rule: str, name: Name, other: Name, groups: Groups) -> None:
     if not groups.may_join(name.key, other.key):
         return
     evidence: list[str] = []
-    for document in sorted(set(name.documents).intersection(other.documents)):
+    for document in sorted(name.documents & other.documents):
         pair = name.chunks_by_document[document], other.chunks_by_document[document]
         both = pair[0] & pair[1]
         evidence += [min(both)] if both else sorted(map(min, pair))
@@ -241,7 +237,7 @@ def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
     for key, name in names.items():
         plural = names.get(f"{key}s", name)
         is_pair = name.is_guessed and plural.is_guessed and name.name.islower()
-        if is_pair and not set(name.documents).isdisjoint(plural.documents):
+        if is_pair and name.documents & plural.documents:
             _join_together("plural", name, plural, groups)
 
 
@@ -266,5 +262,5 @@ def _row(name: Name, entity: str | None, rule: str, evidence: Sequence[str] = ()
         "entity_id": entity,
         "rule": rule,
         "evidence_chunk_ids": list(evidence),
-        "n_mentions": name.n_mentions,
+        "n_mentions": name.spellings.total(),
     }

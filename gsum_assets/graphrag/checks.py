@@ -9,6 +9,7 @@ from gsum_resources.store.arrow import pc
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
 _REASON = 200  # characters
+_OF_MENTIONS = ["chunk_id", "document_id", "name", "is_verbatim", "model"]
 
 
 def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
@@ -16,11 +17,12 @@ def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
     is_malformed = pc.greater(pc.list_value_length(extractions["problems"]), 0)
     wrong = extractions.filter(is_malformed).select(["chunk_id", "document_id", "problems"])
     first = wrong["problems"][0][0].as_py() if wrong.num_rows else ""
+    reason = shorten(first, _REASON, placeholder=" …")
     return found(
         count(extractions.num_rows, "chunk"),
         wrong,
-        f"got malformed replies, of which only the valid items are kept (first: "
-        f"{shorten(first, _REASON, placeholder=' …')}); `gsum run {corpus}` requests these once "
+        f"got malformed replies, of which only the valid items are kept (first: {reason}); "
+        f"`gsum run {corpus}` requests these once "
         "more; if that fails, choose another model or structured_output in gsum.toml, [llm]",
     )
 
@@ -63,9 +65,7 @@ NO_MALFORMED_REPLIES = Check(
 NAMES_IN_TEXT = Check(
     "names_in_text",
     "At least half of the names found by a model occur in their chunks.",
-    lambda partition: names_in_text(
-        partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
-    ),
+    lambda partition: names_in_text(partition.rows(columns=_OF_MENTIONS)),
     warns=True,
 )
 EVERY_COMMUNITY_REPORTED = Check(

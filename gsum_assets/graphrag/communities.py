@@ -1,26 +1,20 @@
 """Hierarchical communities of all components (paper, 2.4), stable under unrelated changes.
 
-1. Components are processed one by one, so that a change in one does not affect the others.
-2. A component of at most `max_size` entities is one community, also a single entity.
-3. A larger one is split by modularity: by Louvain in the order of ids (`louvain.py`), or by Leiden
-   (Traag et al., 2019) with a seed and edges in order of ids; each community of over `max_size`
-   entities is split again from its own edges.
-   One that modularity does not split, such as a hub with its leaves, is halved by the bits of its
-   members' hashes, so that a new member changes one of the parts.
-4. Sets of under `LEAST_REPORTED` entities are joined to the sibling that they are related to most.
-5. A community that is not split further is a leaf. Those of under `LEAST_REPORTED` entities or of
-   a single chunk have no report, unless none has.
+Each component is processed by itself. One of more than `max_size` entities is split by modularity,
+and so is each of its parts from its own edges. What modularity does not split, such as a hub with
+its leaves, is halved by hashes, so that a new member changes one of the parts.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.louvain import Edge, components, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.keyphrases import enumerate_phrases
 
@@ -30,17 +24,16 @@ LEAST_REPORTED = 3  # entities of a community with a report of its own (ours)
 # left out, with one trial 50%, with fifty 59%; each changed community needs a new report.
 _LEIDEN = {"resolution": 1.0, "randomness": 0.001, "iterations": 3, "seed": 0, "trials": 20}
 _TITLED = 3  # entities of one kind in a title
+_MOST_SWEEPS = 50  # over all nodes of a level; usually under ten
+
+Edge = tuple[str, str, float]
+_Links = Sequence[dict[int, float]]
+"""Weights by neighbour, of each node; a node itself has twice the weight of the edges inside it."""
 
 
 @dataclass(frozen=True)
 class Community:
-    """A set of entities.
-
-    Attributes
-    ----------
-    members : entity_ids, in order.
-    parent : index of the parent community in the list of all; -1: none.
-    """
+    """A set of entities, by their sorted ids; `parent` is an index in the list of all, or -1."""
 
     level: int
     members: Sequence[str]
@@ -60,9 +53,8 @@ def communities(
 ) -> pa.Table:
     """Return the rows of `graphrag.communities`, ordered by number.
 
-    Parameters
-    ----------
-    given : communities of another origin in this order, each with its report, if it has one.
+    Communities of under `LEAST_REPORTED` entities or of a single chunk have no report, unless none
+    has. Those of another origin are `given` in this order, each with its report, if it has one.
     """
     entity_of = {row["entity_id"]: row for row in entities.to_pylist()}
     columns = ["relationship_id", "source_id", "target_id", "weight"]
@@ -74,16 +66,20 @@ def communities(
         ordered = [community for community, _ in given]
     ids = [community.community_id for community in ordered]
     children: dict[int, list[str]] = defaultdict(list)
-    for community_id, community in zip(ids, ordered, strict=True):
-        children[community.parent].append(community_id)
+    of_entity: dict[str, set[int]] = defaultdict(set)
+    for index, community in enumerate(ordered):
+        children[community.parent].append(ids[index])
+        for entity_id in community.members:
+            of_entity[entity_id].add(index)
+    inside: dict[int, list[dict]] = defaultdict(list)
+    for row in related:
+        for index in of_entity[row["source_id"]] & of_entity[row["target_id"]]:
+            inside[index].append(row)
     rows = []
-    for index, (community, inside) in enumerate(
-        zip(ordered, _relationships_inside(ordered, related), strict=True)
-    ):
-        members = sorted(
-            community.members, key=lambda e: (-entity_of[e]["degree"], entity_of[e]["name"], e)
-        )
-        chunk_ids = sorted({c for e in members for c in entity_of[e]["chunk_ids"]})
+    for index, community in enumerate(ordered):
+        members = [entity_of[entity_id] for entity_id in community.members]
+        members.sort(key=lambda e: (-e["degree"], e["name"], e["entity_id"]))
+        chunk_ids = sorted({c for entity in members for c in entity["chunk_ids"]})
         rows.append(
             {
                 "community_id": ids[index],
@@ -91,11 +87,11 @@ def communities(
                 "number": index,
                 "parent_id": ids[community.parent] if community.parent >= 0 else None,
                 "child_ids": children[index],
-                "title": community_title([entity_of[e] for e in members], inside),
+                "title": community_title(members, inside[index]),
                 "size": len(members),
                 "is_reported": len(members) >= LEAST_REPORTED and len(chunk_ids) > 1,
-                "entity_ids": members,
-                "relationship_ids": [row["relationship_id"] for row in inside],
+                "entity_ids": [entity["entity_id"] for entity in members],
+                "relationship_ids": [row["relationship_id"] for row in inside[index]],
                 "chunk_ids": chunk_ids,
             }
         )
@@ -105,21 +101,6 @@ def communities(
     if not any(row["is_reported"] for row in rows):
         rows = [row | {"is_reported": True} for row in rows]
     return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
-
-
-def _relationships_inside(
-    ordered: Sequence[Community], related: Sequence[dict]
-) -> list[list[dict]]:
-    """Return the relationships with both ends in each community, in order."""
-    inside: list[list[dict]] = [[] for _ in ordered]
-    of_entity: dict[str, set[int]] = defaultdict(set)
-    for index, community in enumerate(ordered):
-        for entity_id in community.members:
-            of_entity[entity_id].add(index)
-    for row in related:
-        for index in of_entity[row["source_id"]] & of_entity[row["target_id"]]:
-            inside[index].append(row)
-    return inside
 
 
 def community_title(members: Sequence[Mapping], relationships: Sequence[Mapping]) -> str:
@@ -170,15 +151,10 @@ def split_components(
 def ranked(found: Sequence[Community]) -> list[tuple[Community, int]]:
     """Return communities by level, largest first, then by first member, and their indices before.
 
-    Parameters
-    ----------
-    found : communities whose parents are indices in this list.
+    Parents are renumbered.
     """
-
-    def rank(i: int) -> tuple:
-        return found[i].level, -len(found[i].members), found[i].members
-
-    order = sorted(range(len(found)), key=rank)
+    ranks = [(c.level, -len(c.members), c.members) for c in found]
+    order = sorted(range(len(found)), key=ranks.__getitem__)
     index = {old: new for new, old in enumerate(order)} | {-1: -1}
     return [(replace(found[i], parent=index[found[i].parent]), i) for i in order]
 
@@ -236,9 +212,79 @@ def _partition(edges: Sequence[Edge], method: str) -> list[list[str]]:
 
 def cut(communities: pa.Table, level: int) -> pa.Table:
     """Return the communities of a level and the leaves above it, which have each entity once."""
-    levels = communities["level"].to_pylist()
-    n_children = [len(ids) for ids in communities["child_ids"].to_pylist()]
-    shown = [
-        at == level or (at < level and not n) for at, n in zip(levels, n_children, strict=True)
+    is_leaf = pc.equal(pc.list_value_length(communities["child_ids"]), 0)
+    levels = communities["level"]
+    is_above = pc.and_(pc.less(levels, level), is_leaf)
+    return communities.filter(pc.or_(pc.equal(levels, level), is_above))
+
+
+def louvain(edges: Sequence[Edge]) -> list[list[str]]:
+    """Return a partition of a graph by modularity: connected sets of nodes, each sorted.
+
+    The nodes are visited in the order of their ids, and ties go to the first community (Blondel et
+    al., 2008). So whatever has the same edges around it is decided alike, and an edit changes the
+    communities near its edges, and few others. Each pair of nodes has one edge, in any order.
+    """
+    names = sorted({end for edge in edges for end in edge[:2]})
+    index = {name: i for i, name in enumerate(names)}
+    links: _Links = [{} for _ in names]
+    for source, target, weight in sorted(edges):
+        links[index[source]][index[target]] = links[index[target]][index[source]] = weight
+    community_of = np.arange(len(names))
+    while len(set(moved := _moved(links))) < len(links):
+        numbers = {community: i for i, community in enumerate(dict.fromkeys(moved))}
+        merged: list[dict[int, float]] = [defaultdict(float) for _ in numbers]
+        for node, others in enumerate(links):
+            for other, weight in others.items():
+                merged[numbers[moved[node]]][numbers[moved[other]]] += weight
+        links = merged
+        community_of = np.array([numbers[community] for community in moved])[community_of]
+    inside = [
+        edge for edge in edges if community_of[index[edge[0]]] == community_of[index[edge[1]]]
     ]
-    return communities.filter(pa.array(shown, pa.bool_()))
+    return [members for members, _ in components(names, inside)]
+
+
+def _moved(links: _Links) -> list[int]:
+    """Return the community of each node, after moving each to where modularity gains most."""
+    degree = [sum(others.values()) for others in links]
+    total = sum(degree)
+    community, volume = list(range(len(links))), degree[:]
+    for _ in range(_MOST_SWEEPS):
+        n_moved = 0
+        for node, others in enumerate(links):
+            weight_to: dict[int, float] = defaultdict(float)
+            for other, weight in others.items():
+                if other != node:
+                    weight_to[community[other]] += weight
+            best = current = community[node]
+            volume[current] -= degree[node]
+            most = weight_to[current] * total - degree[node] * volume[current]
+            for candidate in sorted(weight_to):
+                gain = weight_to[candidate] * total - degree[node] * volume[candidate]
+                if gain > most:
+                    best, most = candidate, gain
+            volume[best] += degree[node]
+            community[node] = best
+            n_moved += best != current
+        if not n_moved:
+            break
+    return community
+
+
+def components(names: Sequence[str], edges: Sequence[Edge]) -> list[tuple[list[str], list[Edge]]]:
+    """Return the nodes and the edges of each connected component, both in order."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    index = {name: i for i, name in enumerate(names)}
+    ends = np.array([[index[a], index[b]] for a, b, _ in edges], np.int64).reshape(-1, 2)
+    shape = (len(names), len(names))
+    joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape)
+    n, component_of = connected_components(joined, directed=False)
+    found: list[tuple[list[str], list[Edge]]] = [([], []) for _ in range(n)]
+    for name, component in zip(names, component_of.tolist(), strict=True):
+        found[component][0].append(name)
+    for edge in edges:
+        found[component_of[index[edge[0]]]][1].append(edge)
+    return found

@@ -1,4 +1,4 @@
-"""Merging of several descriptions into one (paper, 2.3)."""
+"""Merging of several descriptions into one (paper, 2.3), and packing of texts into prompts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,10 +6,10 @@ from typing import Any
 
 from gsum_assets.evaluation.budget import CountTokens, counter_for, cut_to_tokens, lengths, room_for
 from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
-from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.sentences import flat_text, join_texts
 from gsum_resources.text.vocabulary import n_words
 
@@ -17,15 +17,16 @@ PROMPT_TOKENS = 4000  # of the longest merge (the package); longer texts are mer
 MAX_WORDS = 100  # of a merged description (ours)
 JOINED_WORDS = 100  # descriptions of no more words together are joined, without a request (ours)
 
+# A pack that is this full ends early after a text marked by its hash (one in three), so that two
+# packings of nearly the same texts agree again after such a text.
+_FULL, _MARKED = 0.75, 3
+
 
 @dataclass
 class Described:
-    """An entity or relationship and its descriptions, which are merged into one.
+    """An entity or relationship and its distinct descriptions, which are merged into one.
 
-    Attributes
-    ----------
-    texts : distinct descriptions, in reading order.
-    problem : why they were not merged but joined; empty if they were.
+    `problem` is why they were not merged but joined.
     """
 
     name: str
@@ -101,3 +102,22 @@ def _batches(
             passages = [texts[index] for index in indices]
             request = replace(bare, passages=tuple(passages)) if passages[1:] else None
             yield thing, passages, request
+
+
+def packs(keys: Sequence[str], sizes: Sequence[int], room: int) -> list[list[int]]:
+    """Return the indices of the texts of each pack, in order, of at most `room` together.
+
+    Ends of packs depend on the keys of the texts, and not on their positions. A text that is longer
+    is alone in its pack.
+    """
+    packed: list[list[int]] = []
+    used = room + 1  # starts a new pack
+    for index, (key, size) in enumerate(zip(keys, sizes, strict=True)):
+        if used + size > room:
+            packed.append([])
+            used = 0
+        packed[-1].append(index)
+        used += size
+        if used >= _FULL * room and int(hash_texts(["pack", key])[:8], 16) % _MARKED == 0:
+            used = room + 1
+    return packed

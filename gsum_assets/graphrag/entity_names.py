@@ -6,7 +6,7 @@ The extractive model lists every noun phrase of a chunk; the whole corpus shows 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -47,13 +47,9 @@ _AS_NOUN = 0.2  # share of a word's occurrences that are a noun phrase by themse
 
 @dataclass
 class Name:
-    """A name with its mentions in the corpus.
+    """A name with its mentions in the corpus; guessed if the extractive model alone mentions it.
 
-    Attributes
-    ----------
-    key : `name_key`, with a sense if most mentions of the name are of another entity.
-    chunks_by_document : chunks that mention the name, by document.
-    is_guessed : whether the extractive model alone mentions it.
+    The key has a sense if most mentions of the name are of another entity.
     """
 
     key: str
@@ -86,14 +82,9 @@ class Name:
         return set().union(*self.chunks_by_document.values())
 
     @property
-    def documents(self) -> Collection[str]:
+    def documents(self) -> Set[str]:
         """Documents that mention the name."""
         return self.chunks_by_document.keys()
-
-    @property
-    def n_mentions(self) -> int:
-        """Number of mentions."""
-        return self.spellings.total()
 
     @cached_property
     def person(self) -> PersonName:
@@ -119,13 +110,13 @@ class Name:
     def is_acronym(self) -> bool:
         """Whether it is usually written as an acronym, unlike "us"."""
         written = sum(n for name, n in self.spellings.items() if is_acronym(name))
-        return written >= _MOST * self.n_mentions
+        return written >= _MOST * self.spellings.total()
 
     def rank(self) -> tuple:
         """Return a sort key that puts the main name of an entity before its aliases."""
         outside, _, inside = self.bare_key.partition("(")
         lengths = len(self.person.bare.partition("(")[0].split()), len(outside.split())
-        return *(-length for length in lengths), bool(inside), -self.n_mentions, self.key
+        return *(-length for length in lengths), bool(inside), -self.spellings.total(), self.key
 
 
 def sense_key(key: str, kind: str | None) -> str:

@@ -1,8 +1,4 @@
-"""Export of the entity graph as GraphML, for Gephi, networkx, yEd and other programs.
-
-Nodes are entities, edges the relationships between them. Characters that XML forbids (Char, section
-2.2 of the XML 1.0 specification) are removed.
-"""
+"""Export of the entity graph as GraphML, for Gephi, networkx, yEd and other programs."""
 
 import io
 import re
@@ -17,6 +13,7 @@ from gsum_resources.store.parquet_store import ParquetStore, Partition
 if TYPE_CHECKING:
     import networkx as nx
 
+# in XML 1.0 (section 2.2, Char)
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BETWEEN = "; "  # separator of ids, since GraphML has no lists
 _OF_ENTITY = ("name", "type", "description", "degree", "n_mentions")
@@ -36,8 +33,8 @@ def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
     entities = _read(store, corpus, "graphrag.entities")
     if not entities.num_rows:
         raise CorpusError(f"corpus '{corpus}': extraction found no entities, nothing to export")
-    relationships = _read(store, corpus, "graphrag.relationships")
-    return entity_graph(entities, relationships, _read(store, corpus, "graphrag.communities"))
+    names = ("graphrag.relationships", "graphrag.communities")
+    return entity_graph(entities, *(_read(store, corpus, name) for name in names))
 
 
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> "nx.Graph":
@@ -51,18 +48,18 @@ def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Ta
     import networkx as nx
 
     memberships: dict[str, dict[str, Any]] = {}
-    for row in sorted(communities.to_pylist(), key=lambda row: row["number"]):
+    for row in communities.sort_by("number").to_pylist():
         for entity_id in row["entity_ids"]:
             community = memberships.setdefault(entity_id, {})
             community[f"community_{row['level']}"] = row["number"]
             community[f"community_{row['level']}_title"] = row["title"]
     graph = nx.Graph()
-    for row in sorted(entities.to_pylist(), key=lambda row: row["entity_id"]):
+    for row in entities.sort_by("entity_id").to_pylist():
         attributes = {"label": row["name"], **{name: row[name] for name in _OF_ENTITY}}
         attributes["documents"] = _BETWEEN.join(row["document_ids"])
         attributes |= memberships.get(row["entity_id"], {})
         graph.add_node(row["entity_id"], **_allowed(attributes))
-    for row in sorted(relationships.to_pylist(), key=lambda row: row["relationship_id"]):
+    for row in relationships.sort_by("relationship_id").to_pylist():
         attributes = {name: row[name] for name in _OF_RELATIONSHIP}
         attributes["chunks"] = _BETWEEN.join(row["chunk_ids"])
         graph.add_edge(row["source_id"], row["target_id"], **_allowed(attributes))
@@ -80,17 +77,11 @@ def graphml(graph: "nx.Graph") -> bytes:
 
 
 def _read(store: ParquetStore, corpus: str, name: str) -> pa.Table:
-    table = TABLES[name]
-    rows, versions = store.read(table, [Partition(corpus)])
-    if not versions:
+    rows, versions = store.read(TABLES[name], [Partition(corpus)])
+    if not versions or not set(TABLES[name].schema.names) <= set(rows.column_names):
+        lacks = f"table '{name}' of this version of gsum"
         raise CorpusError(
-            f"corpus '{corpus}' has no table '{name}' yet; "
-            f"run `gsum run {corpus} --methods graphrag` first"
-        )
-    if missing := [column.name for column in table.columns if column.name not in rows.column_names]:
-        raise CorpusError(
-            f"corpus '{corpus}': table '{name}' has no column '{missing[0]}', another version of "
-            f"gsum wrote it; run `gsum run {corpus}` first"
+            f"corpus '{corpus}' has no {lacks}; run `gsum run {corpus} --methods graphrag` first"
         )
     return rows
 

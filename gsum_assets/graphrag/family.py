@@ -59,15 +59,12 @@ def _index(inputs: Inputs) -> Index:
 
 def _rank(inputs: Inputs) -> pa.Table:
     tables = ("documents", "chunks", "chunk_embeddings")
-    return rank(
-        inputs.method,
-        inputs.derived(
-            "chunks", tables, lambda: Collection.from_tables(*map(inputs.table, tables))
-        ),
-        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
-        _index(inputs),
-        _n_entities(inputs) if METHODS[inputs.method].reads == "around" else 0,
+    collection = inputs.derived(
+        "chunks", tables, lambda: Collection.from_tables(*map(inputs.table, tables))
     )
+    questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
+    n_entities = _n_entities(inputs) if METHODS[inputs.method].reads == "around" else 0
+    return rank(inputs.method, collection, questions, _index(inputs), n_entities)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
@@ -120,22 +117,22 @@ def _reduced_contexts(inputs: Inputs) -> pa.Table:
 
 def _read(inputs: Inputs) -> Read:
     """Return the passages behind the points that answers read, with the chunks behind them."""
-    contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
-    rows, points = reduced, TABLES["graphrag.key_points"].empty()
-    if METHODS[inputs.method].maps:
-        points = inputs.table("key_points")
-        rows = passages_behind(contexts, inputs.table("partial_answers"), points, reduced)
-    if not {"report", "claim"} & _kinds(rows) and not points.num_rows:
+    method, rows = METHODS[inputs.method], inputs.table("reduced_contexts")
+    if method.reads == "nearest":
         return Read(rows, {})
-    # a method that reads texts has no findings
-    read = ("chunks", "findings") if "report" in _kinds(contexts, rows) else ("chunks",)
+    points = TABLES["graphrag.key_points"].empty()
+    if method.maps:
+        contexts, partial = inputs.table("contexts"), inputs.table("partial_answers")
+        points = inputs.table("key_points")
+        rows = passages_behind(contexts, partial, points, rows)
+    tables = ("chunks", "findings") if method.uses_index else ("chunks",)
     document_of, of_reports = inputs.derived(
-        "chunks behind reports", read, lambda: _chunks_of_reports(*map(inputs.table, read))
+        "chunks behind reports", tables, lambda: _chunks_of_reports(*map(inputs.table, tables))
     )
     behind = dict(of_reports)
-    for row in rows.filter(pc.equal(rows["node_kind"], "claim")).to_pylist():
-        chunk_id = chunk_of_claim(row["node_id"])
-        behind[row["node_id"]] = {(chunk_id, document_of[chunk_id]): None}
+    for claim_id in rows.filter(pc.equal(rows["node_kind"], "claim"))["node_id"].to_pylist():
+        chunk_id = chunk_of_claim(claim_id)
+        behind[claim_id] = {(chunk_id, document_of[chunk_id]): None}
     for row in points.select(["point_id", "node_ids"]).to_pylist():
         behind[row["point_id"]] = {
             pair: None
@@ -144,11 +141,6 @@ def _read(inputs: Inputs) -> Read:
             if pair[1]
         }
     return Read(rows, behind)
-
-
-def _kinds(*tables: pa.Table) -> set[str]:
-    """Return the kinds of nodes in tables of contexts."""
-    return {kind for rows in tables for kind in pc.unique(rows["node_kind"]).to_pylist()}
 
 
 def _chunks_of_reports(
@@ -170,18 +162,12 @@ def _views() -> Sequence[View | Macro]:
     return (*VIEWS, *MACROS)
 
 
-_PACK = Cost(
-    "question",
-    lengths=["graphrag.answers.prompt_tokens"],
-    calls=1.4,
-    tokens_in=7200,
-    tokens_out=490,
-)
+_LENGTHS = ["graphrag.answers.prompt_tokens"]
+_LEVELS = ["graphrag-c1", "graphrag-c2", "graphrag-c3"]
+_PACK = Cost("question", lengths=_LENGTHS, calls=1.4, tokens_in=7200, tokens_out=490)
 _PACKS = (
     replace(_PACK, requests=1.3, methods=["graphrag-ts"]),
-    replace(
-        _PACK, requests=0.6, methods=["graphrag-c1", "graphrag-c2", "graphrag-c3"], repeated=0.75
-    ),
+    replace(_PACK, requests=0.6, methods=_LEVELS, repeated=0.75),
 )
 """Requests about packs of passages, and of reports; a text that fits one prompt has none."""
 

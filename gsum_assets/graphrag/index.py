@@ -1,6 +1,7 @@
 """Index assets of GraphRAG: mentions, entities, communities, reports."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -65,14 +66,12 @@ def _aliases(inputs: Inputs) -> Result:
 
 def _entities(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("entity_mentions", "relationship_mentions", "aliases"))
-    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
-    return merge_entities(*tables, model=model, prompts=prompts)
+    return merge_entities(*tables, inputs.model("language_model"), inputs.prompts("graphrag"))
 
 
 def _relationships(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("relationship_mentions", "aliases", "entities"))
-    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
-    return merge_relationships(*tables, model=model, prompts=prompts)
+    return merge_relationships(*tables, inputs.model("language_model"), inputs.prompts("graphrag"))
 
 
 def _given_communities(
@@ -117,9 +116,11 @@ def _embeddings(inputs: Inputs) -> pa.Table:
 
 _READERS = [name for name, method in METHODS.items() if method.uses_index]
 _MODEL = ("corpus_settings", "language_model")
+_step = partial(Step, methods=_READERS)
+_extraction = partial(_step, pool="llm", work="extraction")
 
 INDEX = (
-    Step(
+    _extraction(
         _extractions,
         {
             "extractions": "With the number of extracted items, and errors of malformed replies.",
@@ -128,10 +129,7 @@ INDEX = (
             "claims": "With its status, dates and quotation.",
         },
         ("chunks", "documents", "source_graph", *_MODEL),
-        methods=_READERS,
-        pool="llm",
         code_version="6",
-        work="extraction",
         costs=[
             Cost(
                 "passage",
@@ -143,46 +141,36 @@ INDEX = (
         ],
         checks={"extractions": [NO_MALFORMED_REPLIES], "entity_mentions": [NAMES_IN_TEXT]},
     ),
-    Step(
+    _extraction(
         _aliases,
         {
             "aliases": "Names of one entity share its id, with evidence; mentions keep their "
             "names, so that a merge can be undone."
         },
         ("entity_mentions", "chunks", "embedding_model", *_MODEL),
-        methods=_READERS,
-        pool="llm",
         code_version="3",
-        work="extraction",
     ),
-    Step(
+    _extraction(
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_MODEL),
         costs=[Cost("passage", requests=0.25, tokens_in=380, tokens_out=130)],
-        methods=_READERS,
-        pool="llm",
         code_version="6",
-        work="extraction",
     ),
-    Step(
+    _extraction(
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_MODEL),
         costs=[Cost("passage", requests=0.008, tokens_in=323, tokens_out=150)],
-        methods=_READERS,
-        pool="llm",
         code_version="6",
-        work="extraction",
     ),
-    Step(
+    _step(
         _communities,
         {"communities": "By modularity, on several levels; every entity is in one, also alone."},
         ("entities", "relationships", "source_graph", "corpus_settings"),
-        methods=_READERS,
         code_version="3",
     ),
-    Step(
+    _step(
         _reports,
         {
             "community_reports": "A summary of the community, from which answers are written.",
@@ -192,21 +180,19 @@ INDEX = (
             *("entities", "relationships", "aliases", "communities"),
             *("claims", "chunks", "source_graph", *_MODEL),
         ),
-        methods=_READERS,
         pool="llm",
         code_version="6",
         work="reports",
         costs=[Cost("passage", requests=0.49, tokens_in=1013, tokens_out=1146, edited=10)],
         checks={"community_reports": [EVERY_COMMUNITY_REPORTED]},
     ),
-    Step(
+    _step(
         _embeddings,
         {
             "embeddings": "Questions are compared with entities in local answers, and with reports "
             "in rankings."
         },
         ("entities", "community_reports", "embedding_model"),
-        methods=_READERS,
         costs=[Cost("passage", "embedding_model", requests=3.2, tokens_in=60)],
         code_version="2",
     ),

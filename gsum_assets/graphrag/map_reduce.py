@@ -1,7 +1,7 @@
 """Key points from packs of passages, and the context of the final answer (paper, 2.6).
 
-A point names the passages that say it, as in Microsoft's package and unlike in the paper, whose
-partial answers are texts; so a sentence of the final answer leads to passages of documents.
+A point names the passages that say it, as in Microsoft's package, so that a sentence of the final
+answer leads to passages of documents.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from gsum_assets.evaluation.budget import MOST_MARKED, Room, cut_to_tokens, leng
 from gsum_assets.evaluation.passages import KEY_POINT, Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.contexts import AnswerPrompt
-from gsum_assets.graphrag.packs import packs
+from gsum_assets.graphrag.descriptions import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
@@ -36,14 +36,9 @@ def partial_answers(
     prompt: AnswerPrompt,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Request points about each question from each pack of its passages from `model`.
+    """Return `graphrag.partial_answers` of each pack of a question's passages, and `key_points`.
 
     A question whose passages all fit into its final prompt has none (ours).
-
-    Returns
-    -------
-    Result
-        Rows of `graphrag.partial_answers`, and beside them those of `graphrag.key_points`.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), prompt.count_tokens)
     sent: list[tuple[dict, Request]] = []
@@ -92,10 +87,8 @@ def _packs(
     most = room.tokens - room.mark
     keys = [row["node_id"] for row in question.passages]
     texts = [
-        row["text"]
-        if sizes[row["text"]] <= most
-        else cut_to_tokens(row["text"], most, prompt.count_tokens)
-        for row in question.passages
+        text if sizes[text] <= most else cut_to_tokens(text, most, prompt.count_tokens)
+        for text in (row["text"] for row in question.passages)
     ]
     marked = [min(most, sizes[row["text"]]) + room.mark for row in question.passages]
     for number, members in enumerate(packs(keys, marked, room.tokens)):
@@ -112,21 +105,23 @@ def _packs(
 def _points(pack: dict, content: KeyPoints) -> list[dict]:
     """Return rows of `graphrag.key_points`, without empty ones and numbers of no passage."""
     query_id, number, node_ids = pack["query_id"], pack["pack"], pack["node_ids"]
-    stated = [(point, text) for point in content.points if (text := point.description.strip())]
-    return [
-        {
-            "query_id": query_id,
-            "pack": number,
-            "position": position,
-            "point_id": hash_texts(["point", query_id, f"{number} {position}"]),
-            "text": text,
-            "score": point.score,
-            "node_ids": [
-                node_ids[n - 1] for n in dict.fromkeys(point.references) if 1 <= n <= len(node_ids)
-            ],
-        }
-        for position, (point, text) in enumerate(stated)
-    ]
+    rows: list[dict] = []
+    for point in content.points:
+        if not (text := point.description.strip()):
+            continue
+        cited = [n for n in dict.fromkeys(point.references) if 1 <= n <= len(node_ids)]
+        rows.append(
+            {
+                "query_id": query_id,
+                "pack": number,
+                "position": len(rows),
+                "point_id": hash_texts(["point", query_id, f"{number} {len(rows)}"]),
+                "text": text,
+                "score": point.score,
+                "node_ids": [node_ids[n - 1] for n in cited],
+            }
+        )
+    return rows
 
 
 def reduced_contexts(
@@ -134,10 +129,7 @@ def reduced_contexts(
 ) -> pa.Table:
     """Return the helpful points, most helpful first, as many as fit the final prompt.
 
-    Parameters
-    ----------
-    partial : rows of `graphrag.partial_answers`; a question without any keeps its contexts.
-    points : rows of `graphrag.key_points`.
+    A question without partial answers keeps its contexts if they fit.
     """
     answers: dict[str, list[dict]] = {}
     for row in points.to_pylist():
@@ -170,10 +162,8 @@ def _reduced(question: Question, answers: Sequence[dict], prompt: AnswerPrompt) 
         elif sizes[text] <= free:
             left = free - sizes[text]
         else:
-            is_cut = free >= _LEAST
-            text = cut_to_tokens(text, free, prompt.count_tokens) if is_cut else ""
-            fate = "cut" if is_cut else "over budget"
-            left = 0
+            left, fate = 0, "cut" if free >= _LEAST else "over budget"
+            text = cut_to_tokens(text, free, prompt.count_tokens) if fate == "cut" else ""
         yield {
             "query_id": question.query_id,
             "sample": 0,
@@ -181,7 +171,6 @@ def _reduced(question: Question, answers: Sequence[dict], prompt: AnswerPrompt) 
             "node_id": row["node_id"],
             "node_kind": row["node_kind"],
             "document_id": question.row["document_id"],
-            "position": None,
             "score": float(row["score"]),
             "fate": fate,
             "text": text,
@@ -195,23 +184,17 @@ def _fits(question: Question, sizes: Mapping[str, int], room: Room) -> bool:
 def passages_behind(
     contexts: pa.Table, partial: pa.Table, points: pa.Table, reduced: pa.Table
 ) -> pa.Table:
-    """Return the rows of `contexts` on which the final answer depends.
-
-    These are the passages of the packs of which a point is in its prompt, or all passages if they
-    fit into the prompt themselves.
-    """
+    """Return the contexts in the packs of the points in the final prompt, or all without packs."""
     shown = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
     packs_shown = {
         (row["query_id"], row["pack"])
         for row in points.select(["point_id", "query_id", "pack"]).to_pylist()
         if row["point_id"] in shown
     }
-    read: dict[str, set[str]] = {}
+    read: dict[str, set[str]] = {}  # of questions with partial answers
     for row in partial.select(["query_id", "pack", "node_ids"]).to_pylist():
         is_shown = (row["query_id"], row["pack"]) in packs_shown
         read.setdefault(row["query_id"], set()).update(row["node_ids"] if is_shown else ())
-    is_used = [
-        row["node_id"] in read.get(row["query_id"], (row["node_id"],))
-        for row in contexts.select(["query_id", "node_id"]).to_pylist()
-    ]
+    pairs = zip(contexts["query_id"].to_pylist(), contexts["node_id"].to_pylist(), strict=True)
+    is_used = [node_id in read.get(query_id, (node_id,)) for query_id, node_id in pairs]
     return contexts.filter(pa.array(is_used, pa.bool_()))

@@ -1,7 +1,4 @@
-"""What the form of a name says: titles and parts of a person's name, and acronyms.
-
-`explained` finds the acronyms that a text defines: "Tennessee Valley Authority (TVA)".
-"""
+"""What the form of a name says: titles and parts of a person's name, and acronyms."""
 
 import re
 import unicodedata
@@ -83,7 +80,6 @@ class PersonName(NamedTuple):
 
     Attributes
     ----------
-    titles : titles in a normalized spelling.
     bare : `name_key` without titles.
     ends : first and last word of a name of several words; none for a description such as "the
         mother of Lin".
@@ -149,7 +145,8 @@ def is_acronym(name: str) -> bool:
 def explained(text: str) -> Iterator[tuple[str, str]]:
     """Yield acronyms that a text defines with brackets, in either order, with their long forms.
 
-    The letters are the initials in order; small words and words after a hyphen may be skipped.
+    An example is "Tennessee Valley Authority (TVA)". The letters are the initials in order; small
+    words and words after a hyphen may be skipped.
     """
     for bracket in _BRACKETS.finditer(text):
         inside = _INSIDE.match(bracket[1])

@@ -98,7 +98,6 @@ out what does not bear on the question; if nothing does, list no point. Add noth
 
 def example(types: Collection[str], other: str, claims: bool) -> str:
     """Return the example reply in the prompt `EXTRACT`."""
-
     seller, mill, union = "Ida Brandt", "mill at Corley", "Weavers' Union"
     sold = "She sold the mill at Corley to the Weavers' Union in 1902, after a long quarrel."
     sentence = "Ida Brandt sold the mill to the Weavers' Union."
@@ -107,20 +106,19 @@ def example(types: Collection[str], other: str, claims: bool) -> str:
         (mill, "place", "A mill that the Weavers' Union bought in 1902."),
         (union, "organization", "It bought the mill at Corley in 1902."),
     )
+    ends = ((seller, union, sentence), (union, mill, "It owns the mill."))
     reply: dict[str, list[dict]] = {
         "entities": [
             {"name": name, "type": kind if kind in types else other, "description": description}
             for name, kind, description in entities
         ],
         "relationships": [
-            {"source": seller, "target": union, "description": sentence},
-            {"source": union, "target": mill, "description": "It owns the mill."},
+            dict(zip(("source", "target", "description"), pair, strict=True)) for pair in ends
         ],
     }
     if claims:
         claim = {"subject": seller, "object": union, "type": "sale", "status": "true"}
-        claim |= {"description": sentence, "start_date": "1902"}
-        reply["claims"] = [claim]
+        reply["claims"] = [claim | {"description": sentence, "start_date": "1902"}]
     return json.dumps(reply, ensure_ascii=False)
 
 

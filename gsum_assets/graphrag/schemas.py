@@ -1,9 +1,4 @@
-"""Schemas of the language model's replies: extraction and reports.
-
-Invalid items are dropped from lists when a reply is parsed (`gsum_resources/llm/replies.py`). A
-worse reply is requested again with the reason; a reply that is still invalid is salvaged item by
-item, and requested again by the next run.
-"""
+"""Schemas of the language model's replies; `gsum_resources/llm/replies.py` drops invalid items."""
 
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -101,11 +96,8 @@ def extraction_schema(
 ) -> type[BaseModel]:
     """Return the schema of an extraction: `entities`, `relationships` and, if wanted, `claims`.
 
-    Parameters
-    ----------
-    types : types that an entity may have; 'other' is added, and replaces any unknown type.
-    in_full : with strengths and quotations, which no answer reads, so that they are requested only
-        where they cost nothing.
+    The type 'other' is added, and replaces any unknown type. Strengths and quotations (`in_full`),
+    which no answer reads, are requested only where they cost nothing.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 
@@ -121,11 +113,11 @@ def extraction_schema(
         description=(str, Field(description="What the text says about it")),
     )
     relationship = GradedRelationship if in_full else Relationship
+    claim = QuotedClaim if in_full else Claim
     fields: dict[str, Any] = {
         "entities": (list[entity], ...),
         "relationships": (list[relationship], Field(default_factory=list)),
     }
     if claims:
-        claim = QuotedClaim if in_full else Claim
         fields["claims"] = (list[claim], Field(default_factory=list))
     return create_model("Extraction", __doc__="What a text names and tells.", **fields)

@@ -1,8 +1,7 @@
-"""The table `[graphrag]` of `corpus.toml`: the settings of GraphRAG.
+"""The table `[graphrag]` of `corpus.toml`; lengths are in word pieces.
 
-Sections are those of the GraphRAG paper (arXiv 2404.16130); values that it does not give follow
-Microsoft's package where that is named, and are ours otherwise. Lengths are in word pieces of the
-pipeline's own tokenizer.
+Sections are those of the paper (arXiv 2404.16130). Values that it does not give are those of
+Microsoft's package where that is named, and ours otherwise.
 """
 
 from typing import Any, Literal
@@ -75,9 +74,8 @@ class MergingSettings(SettingsTable):
     @classmethod
     def _lists_are_pairs(cls, apart: Any) -> Any:
         """Return the pairs of a TOML file, which has lists only, as tuples."""
-        if not isinstance(apart, list):
-            return apart
-        return [tuple(pair) if isinstance(pair, list) else pair for pair in apart]
+        is_list = isinstance(apart, list)
+        return [tuple(p) if isinstance(p, list) else p for p in apart] if is_list else apart
 
 
 class CommunitySettings(SettingsTable):

@@ -28,6 +28,10 @@ _MENTIONING = (
     texts("chunk_ids", "chunks that mention it"),
     texts("document_ids", "documents that mention it"),
 )
+_MERGED = (
+    text("description", "merged descriptions of the chunks"),
+    integer("n_descriptions", "number of distinct descriptions merged"),
+)
 _PROBLEMS = texts("problems", "what was left out of a malformed reply, and why", label=True)
 _OF_COMMUNITY = (label("community_id", "the community"), integer("level", "0: the coarsest"))
 _OF_PACK = (QUERY_ID, integer("pack", "number of the pack, from 0"))
@@ -98,9 +102,7 @@ TABLES = (
         ),
         text("name", "most frequent spelling"),
         label("entity_id", "the entity; null: pruned", nullable=True),
-        label(
-            "rule", "reason: 'own', 'title', 'short form', 'plural', 'acronym', 'model' or 'pruned'"
-        ),
+        label("rule", "'own', 'title', 'short form', 'plural', 'acronym', 'model' or 'pruned'"),
         texts("evidence_chunk_ids", "chunks that support the merge; none for 'own' and 'pruned'"),
         integer("n_mentions", "number of mentions of the name"),
     ),
@@ -113,8 +115,7 @@ TABLES = (
         text("name_key", "name_key of that name"),
         text("type", "most frequent type; empty: none"),
         texts("type_variants", "all types with counts, as 'person: 3', most frequent first"),
-        text("description", "merged descriptions of the chunks"),
-        integer("n_descriptions", "number of distinct descriptions merged"),
+        *_MERGED,
         integer("n_mentions", "number of chunks that mention it"),
         integer("degree", "number of its relationships"),
         *_MENTIONING,
@@ -127,8 +128,7 @@ TABLES = (
         label("relationship_id", "hash of both ends"),
         label("source_id", "end that is usually named first"),
         label("target_id", "the other end"),
-        text("description", "merged descriptions of the chunks"),
-        integer("n_descriptions", "number of distinct descriptions merged"),
+        *_MERGED,
         number("weight", "number of chunks that mention it"),
         number("strength", "mean over its mentions, 1 to 10"),
         integer("combined_degree", "sum of both ends' degrees"),

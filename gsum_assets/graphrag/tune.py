@@ -1,8 +1,7 @@
 """A proposal of entity types and of an extraction prompt, from a sample of a corpus.
 
-A language model names what the texts are about, which types of entities a reader would look up, and
-what looks like an entity there and is none. One short passage is then extracted by these types and
-becomes the prompt's example. The proposal is to be read, and changed, by a person.
+A language model names the subject, types of entities, and what looks like one and is none; a short
+passage, extracted by these types, becomes the prompt's example. A person should read it.
 """
 
 import hashlib
@@ -53,12 +52,7 @@ class Proposal(NamedTuple):
 
 
 def sample(chunks: pa.Table, n: int) -> list[str]:
-    """Return the texts of `n` chunks, of as many documents as there are, in an order by hash.
-
-    Parameters
-    ----------
-    chunks : rows of `chunks`.
-    """
+    """Return the texts of `n` chunks, of as many documents as there are, in an order by hash."""
     rows = chunks.select(["document_id", "chunk_id", "text"]).to_pylist()
     rows.sort(key=lambda row: hashlib.blake2b(row["chunk_id"].encode()).digest())
     of_document: dict[str, list[str]] = defaultdict(list)
@@ -104,19 +98,13 @@ def _reply(model: LanguageModel, request: Request) -> BaseModel:
 
 def _prompt(survey: Survey, excerpt: str, found: dict) -> str:
     """Return the built-in prompt with the corpus's subject, example and negative examples."""
+
+    def literal(text: str) -> str:  # its braces are no placeholders
+        return text.replace("{", "{{").replace("}", "}}")
+
     no_entities = "; ".join(f'"{phrase}"' for phrase in survey.not_entities[:5] if phrase.strip())
-    shown = json.dumps(found, ensure_ascii=False)
-    changes = {
-        f'"{EXAMPLE}" gives': f'"{_literal(excerpt)}" gives',
-        "{example}": _literal(shown),
-        NOT_LISTED: f"In these texts also not: {_literal(no_entities)}." if no_entities else "",
-    }
-    text = EXTRACT
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    return f"The passages are about this: {_literal(survey.subject.strip())}\n\n{text.rstrip()}\n"
-
-
-def _literal(text: str) -> str:
-    """Return a text whose braces are no placeholders."""
-    return text.replace("{", "{{").replace("}", "}}")
+    negative = f"In these texts also not: {literal(no_entities)}." if no_entities else ""
+    text = EXTRACT.replace(f'"{EXAMPLE}" gives', f'"{literal(excerpt)}" gives')
+    text = text.replace("{example}", literal(json.dumps(found, ensure_ascii=False)))
+    text = text.replace(NOT_LISTED, negative).rstrip()
+    return f"The passages are about this: {literal(survey.subject.strip())}\n\n{text}\n"

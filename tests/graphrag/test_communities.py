@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.graphrag.communities import communities, community_title, cut, split_components
-from gsum_assets.graphrag.louvain import Edge, louvain
+from gsum_assets.graphrag.communities import (
+    Edge,
+    communities,
+    community_title,
+    cut,
+    louvain,
+    split_components,
+)
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.graphrag.toys import Graph, clique, graph, mapped

@@ -6,7 +6,7 @@ from statistics import mean
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.graphrag.packs import packs
+from gsum_assets.graphrag.descriptions import packs
 
 
 @given(st.lists(st.integers(0, 130)), st.integers(-5, 100))

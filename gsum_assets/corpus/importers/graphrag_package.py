@@ -26,21 +26,20 @@ _TABLES = (
 _CITED = re.compile(r"\s*\[Data:([^\]]*)\]")
 _DATASET = re.compile(r"(\w+)\s*\(([^)]*)\)")
 
-_STRING = pa.string()
-_PASSAGE = pa.struct([("document_id", _STRING), ("start", pa.int64()), ("end", pa.int64())])
-_DESCRIBED = [("description", _STRING), ("passages", pa.list_(_PASSAGE))]
-_ENTITIES = pa.schema([("title", _STRING), ("type", _STRING), *_DESCRIBED])
-_RELATIONSHIPS = pa.schema(
-    [("source", _STRING), ("target", _STRING), ("weight", pa.float64()), *_DESCRIBED]
-)
-_COMMUNITIES = pa.schema(
-    [
-        ("community", pa.int64()),
-        ("parent", pa.int64()),
-        ("entities", pa.list_(_STRING)),
-        ("report", _STRING),
-    ]
-)
+_STRING, _INT = pa.string(), pa.int64()
+_PASSAGE = pa.struct({"document_id": _STRING, "start": _INT, "end": _INT})
+_DESCRIBED = {"description": _STRING, "passages": pa.list_(_PASSAGE)}
+_SCHEMAS = {
+    "entities": pa.schema({"title": _STRING, "type": _STRING, **_DESCRIBED}),
+    "relationships": pa.schema(
+        {"source": _STRING, "target": _STRING, "weight": pa.float64(), **_DESCRIBED}
+    ),
+    "communities": pa.schema(
+        {"community": _INT, "parent": _INT, "entities": pa.list_(_STRING), "report": _STRING}
+    ),
+}
+
+Row = Mapping[str, Any]
 
 
 def read_graphrag(source: Path) -> Contents:
@@ -61,42 +60,39 @@ def read_graphrag(source: Path) -> Contents:
     text_of = {document.document_id: document.text for document in contents.documents}
     id_of = dict(zip((row["id"] for row in rows["documents"]), text_of, strict=True))
     passage_of = _passages(rows["text_units"], id_of, text_of)
-    spelling = {
-        row["id"]: _spelling(row["title"], row["text_unit_ids"], passage_of, text_of)
-        for row in rows["entities"]
-    }
-    of_title = {row["title"]: spelling[row["id"]] for row in rows["entities"]}
-
-    def located(row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-        passages = [passage_of[i] for i in row["text_unit_ids"] if i in passage_of]
-        return {**values, "description": row["description"], "passages": passages}
-
-    entities = [
-        located(row, title=spelling[row["id"]], type=row["type"]) for row in rows["entities"]
-    ]
-    relationships = [
-        located(
-            row,
-            source=of_title.get(row["source"], row["source"]),
-            target=of_title.get(row["target"], row["target"]),
-            weight=row["weight"],
-        )
-        for row in rows["relationships"]
-    ]
-    contents.tables = {
-        "graph/entities.parquet": pa.Table.from_pylist(entities, _ENTITIES),
-        "graph/relationships.parquet": pa.Table.from_pylist(relationships, _RELATIONSHIPS),
-        "graph/communities.parquet": _communities(rows, spelling, of_title),
-    }
     if unplaced := len(rows["text_units"]) - len(passage_of):
         contents.notes.append(
             f"{unplaced:,} of {len(rows['text_units']):,} text units are not in their documents' "
             "texts; what they alone mention is searched by name"
         )
+    title_of = {row["id"]: row["title"] for row in rows["entities"]}
+    passages_of = {
+        row["id"]: [passage_of[i] for i in row["text_unit_ids"] if i in passage_of]
+        for row in (*rows["entities"], *rows["relationships"])
+    }
+    spelling = {title: _spelling(title, passages_of[i], text_of) for i, title in title_of.items()}
+    for row in (*rows["entities"], *rows["relationships"]):
+        row["passages"] = passages_of[row["id"]]
+        row |= {k: spelling.get(row[k], row[k]) for k in ("title", "source", "target") if k in row}
+    names_of = {
+        **{("entities", r["human_readable_id"]): [r["title"]] for r in rows["entities"]},
+        **{
+            ("relationships", r["human_readable_id"]): [r["source"], r["target"]]
+            for r in rows["relationships"]
+        },
+    }
+    reports = {row["community"]: _report(row, names_of) for row in rows["community_reports"]}
+    for row in rows["communities"]:
+        row["entities"] = [spelling[title_of[i]] for i in row["entity_ids"]]
+        row["report"] = reports.get(row["community"])
+    contents.tables = {
+        f"graph/{name}.parquet": pa.Table.from_pylist(rows[name], schema)
+        for name, schema in _SCHEMAS.items()
+    }
     return contents
 
 
-def _documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
+def _documents(rows: Iterable[Row]) -> list[Document]:
     """Return the documents, whose ids are the names of their files."""
     documents: dict[str, Document] = {}
     for row in rows:
@@ -107,7 +103,7 @@ def _documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
 
 
 def _passages(
-    units: Iterable[Mapping[str, Any]], id_of: Mapping[str, str], text_of: Mapping[str, str]
+    units: Iterable[Row], id_of: Mapping[str, str], text_of: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """Return document, first character and end of each text unit that its document contains."""
     passages = {}
@@ -122,71 +118,37 @@ def _passages(
     return passages
 
 
-def _spelling(
-    title: str,
-    unit_ids: Sequence[str],
-    passage_of: Mapping[str, Mapping[str, Any]],
-    text_of: Mapping[str, str],
-) -> str:
-    """Return a name as the first text unit has it that contains it, preferably not in capitals."""
+def _spelling(title: str, passages: Iterable[Row], text_of: Mapping[str, str]) -> str:
+    """Return a name as the first passage has it that contains it, preferably not in capitals."""
     pattern = re.compile(rf"(?<!\w){re.escape(title)}(?!\w)", re.IGNORECASE)
-    for passage in (passage_of[i] for i in unit_ids if i in passage_of):
+    for passage in passages:
         text = text_of[passage["document_id"]][passage["start"] : passage["end"]]
         if spellings := pattern.findall(text):
             return next((s for s in spellings if not s.isupper()), spellings[0])
     return title
 
 
-def _communities(
-    rows: Mapping[str, Sequence[Mapping[str, Any]]],
-    spelling: Mapping[str, str],
-    of_title: Mapping[str, str],
-) -> pa.Table:
-    """Return communities with names of their entities, and their reports as JSON."""
-    names_of: dict[tuple[str, int], list[str]] = {
-        **{("entities", r["human_readable_id"]): [spelling[r["id"]]] for r in rows["entities"]},
-        **{
-            ("relationships", r["human_readable_id"]): [
-                of_title.get(r[end], r[end]) for end in ("source", "target")
-            ]
-            for r in rows["relationships"]
-        },
-    }
-
-    def finding_of(finding: Mapping[str, Any]) -> dict[str, Any]:
-        text = f"{finding['summary']} {finding['explanation']}"
+def _report(row: Row, names_of: Mapping[tuple[str, int], Sequence[str]]) -> str:
+    """Return a report as JSON, whose findings name the entities of the records that they cite."""
+    findings = []
+    for finding in row["findings"] or ():
+        cited = " ".join(_CITED.findall(f"{finding['summary']} {finding['explanation']}"))
         names = [
             name
-            for kind, numbers in _DATASET.findall(" ".join(_CITED.findall(text)))
+            for kind, numbers in _DATASET.findall(cited)
             for number in re.findall(r"\d+", numbers)
             for name in names_of.get((kind.lower(), int(number)), ())
         ]
-        return {
-            "summary": _CITED.sub("", finding["summary"]),
-            "explanation": _CITED.sub("", finding["explanation"]),
-            "entities": list(dict.fromkeys(names)),
-        }
-
-    report_of = {}
-    for row in rows["community_reports"]:
-        report = {
-            "title": row["title"],
-            "summary": _CITED.sub("", row["summary"]),
-            "rating": row["rank"] or 0.0,
-            "rating_explanation": row["rating_explanation"],
-            "findings": [finding_of(finding) for finding in row["findings"] or ()],
-        }
-        report_of[row["community"]] = json.dumps(report, ensure_ascii=False)
-    communities = [
-        {
-            "community": row["community"],
-            "parent": row["parent"],
-            "entities": [spelling[i] for i in row["entity_ids"]],
-            "report": report_of.get(row["community"]),
-        }
-        for row in rows["communities"]
-    ]
-    return pa.Table.from_pylist(communities, _COMMUNITIES)
+        texts = {key: _CITED.sub("", finding[key]) for key in ("summary", "explanation")}
+        findings.append(texts | {"entities": list(dict.fromkeys(names))})
+    report = {
+        "title": row["title"],
+        "summary": _CITED.sub("", row["summary"]),
+        "rating": row["rank"] or 0.0,
+        "rating_explanation": row["rating_explanation"],
+        "findings": findings,
+    }
+    return json.dumps(report, ensure_ascii=False)
 
 
 GRAPHRAG = Benchmark(
