@@ -527,12 +527,12 @@ GRAPHRAG = (
     counts_up("graphrag.reduced_contexts", "rank", "query_id, sample"),
 )
 
-_ELEMENTS = ("jerr.elements", "max_tokens, chunk_id, element_key")
+_ELEMENTS = ("jerr.elements", "chunk_id, element_key")
 _WITH_PLACES = """
     SELECT e.*, s.place AS s_place, t.place AS t_place
     FROM "jerr.edges" e
-    LEFT JOIN "jerr.nodes" s ON s.max_tokens = e.max_tokens AND s.node_id = source_id
-    LEFT JOIN "jerr.nodes" t ON t.max_tokens = e.max_tokens AND t.node_id = target_id
+    LEFT JOIN "jerr.nodes" s ON s.node_id = source_id
+    LEFT JOIN "jerr.nodes" t ON t.node_id = target_id
 """
 _STEPS_BACK = """
     SELECT *, cycle_ids[step % len(cycle_ids) + 1] AS next_id
@@ -546,26 +546,17 @@ _BEST_PATHS = """
         WINDOW of_question AS (PARTITION BY query_id ORDER BY step)
     ) WHERE next_step = step + 1
 """  # the end of a path may be a random walk, which leaves out nodes that were not visited
-# The size of line chunks that a method searches depends on its settings, and ids of nodes do not
-# depend on sizes: the graph is the one that has most of what the searches name.
-_OF_GRAPH = f"""max_tokens = (
-    SELECT max_tokens FROM (
-        SELECT max_tokens FROM "jerr.searches" JOIN "jerr.nodes" USING (node_id)
-        UNION ALL
-        SELECT max_tokens FROM ({_BEST_PATHS}) JOIN "jerr.edges" USING (source_id, target_id)
-    ) GROUP BY max_tokens ORDER BY count(*) DESC, max_tokens LIMIT 1
-)"""
 JERR = (
     Invariant(
         "jerr.elements",
         "belong to no line chunk",
-        lacks("max_tokens, chunk_id", "jerr.line_chunks"),
+        lacks("chunk_id", "jerr.line_chunks"),
     ),
     Invariant(
         "jerr.relations",
         "have an end that is not an element of their line chunk",
-        f"{lacks('max_tokens, chunk_id, source_key', *_ELEMENTS)} OR "
-        f"{lacks('max_tokens, chunk_id, target_key', *_ELEMENTS)}",
+        f"{lacks('chunk_id, source_key', *_ELEMENTS)} OR "
+        f"{lacks('chunk_id, target_key', *_ELEMENTS)}",
     ),
     Invariant(
         "jerr.relations",
@@ -575,13 +566,13 @@ JERR = (
     Invariant(
         "jerr.merges",
         "are merged into a node that does not exist",
-        lacks("max_tokens, node_id", "jerr.nodes"),
+        lacks("node_id", "jerr.nodes"),
     ),
     Invariant(
         "jerr.merges",
         "are merged into no node",
-        lacks("max_tokens, element", "jerr.merges"),
-        'SELECT DISTINCT max_tokens, element FROM "jerr.elements"',
+        lacks("element", "jerr.merges"),
+        'SELECT DISTINCT element FROM "jerr.elements"',
     ),
     Invariant(
         "jerr.merges",
@@ -606,23 +597,23 @@ JERR = (
         "do not close the reported cycle with the edges of the graph",
         f"""cycle_ids[1] IS DISTINCT FROM source_id
             OR coalesce(cycle_ids[2], cycle_ids[1]) IS DISTINCT FROM target_id
-            OR (max_tokens, source_id, target_id) IN (
-                SELECT (max_tokens, source_id, target_id) FROM ({_STEPS_BACK})
-                WHERE (max_tokens, cycle_ids[step], next_id) NOT IN (
-                    SELECT (max_tokens, source_id, target_id) FROM "jerr.edges"
+            OR (source_id, target_id) IN (
+                SELECT (source_id, target_id) FROM ({_STEPS_BACK})
+                WHERE (cycle_ids[step], next_id) NOT IN (
+                    SELECT (source_id, target_id) FROM "jerr.edges"
                 )
             )""",
     ),
     Invariant(
         "jerr.searches",
         "are not in the graph",
-        f'node_id NOT IN (SELECT node_id FROM "jerr.nodes" WHERE {_OF_GRAPH})',
+        'node_id NOT IN (SELECT node_id FROM "jerr.nodes")',
     ),
     Invariant(
         "jerr.searches",
         "are steps of a best path along no edge",
-        f"""(source_id, target_id) NOT IN (
-            SELECT (source_id, target_id) FROM "jerr.edges" WHERE {_OF_GRAPH}
+        """(source_id, target_id) NOT IN (
+            SELECT (source_id, target_id) FROM "jerr.edges"
         )""",
         _BEST_PATHS,
     ),
@@ -673,11 +664,7 @@ def _chunks(read: Read) -> Iterator[str]:
 
 
 def _line_chunks(read: Read) -> Iterator[str]:
-    rows = read("jerr.line_chunks")
-    sizes = rows["max_tokens"].to_pylist()
-    for size in sorted(set(sizes)) or [0]:
-        of_size = rows.filter(pa.array([other == size for other in sizes], pa.bool_()))
-        yield from _slices(of_size, read("documents"))
+    yield from _slices(read("jerr.line_chunks"), read("documents"))
 
 
 def _pages(read: Read) -> Iterator[str]:

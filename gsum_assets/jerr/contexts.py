@@ -1,7 +1,7 @@
 """Contexts before the look-up: nodes and synopses, or gists (3.4)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -17,48 +17,66 @@ from gsum_resources.text.sentences import join_texts
 _MOST_FACTS = 8  # shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces
 
+ChooseShort = Callable[[dict, Iterable[str], Sequence[Passage]], Sequence[Passage]]
+"""Function from a row of `queries`, ids of texts that come first, and nodes, to passages."""
 
-class ShortForms:
-    """Choice of synopses or gists, as far as a prompt has room beside the texts read again.
+
+def synopses_of(rows: pa.Table) -> list[Passage]:
+    """Return the rows of `jerr.synopses` as passages."""
+    return _passages(rows, "chunk_id", "synopsis")
+
+
+def gists_of(pages: pa.Table) -> list[Passage]:
+    """Return the gists of the rows of `jerr.pages` as passages, without empty ones."""
+    return _passages(pages, "page_id", "gist")
+
+
+def _passages(rows: pa.Table, key: str, kind: str) -> list[Passage]:
+    return [
+        Passage(row[key], kind, row[kind], 0, row["document_id"], row["position"])
+        for row in rows.to_pylist()
+        if row[kind]
+    ]
+
+
+def short_forms(
+    texts: Iterable[Passage], settings: AnswerSettings, longest: int, max_words: int
+) -> ChooseShort:
+    """Return the choice of synopses or gists, as many as leave room for texts read again.
+
+    Nodes come first, then the texts of the ids that come first, then others in reading order.
 
     Parameters
     ----------
     longest : longest text to be read again, word pieces.
     max_words : of an answer.
     """
+    reserved = min(settings.n_reread * longest, settings.prompt_tokens // 2)
+    within: dict[str | None, dict[str, Passage]] = defaultdict(dict)  # None: all documents
+    for passage in sorted(texts, key=lambda passage: (passage.document_id, passage.position)):
+        for document_id in (None, passage.document_id):
+            within[document_id][passage.node_id] = passage
+    sizes: dict[str, int] = {}
 
-    def __init__(
-        self, texts: Iterable[Passage], settings: AnswerSettings, longest: int, max_words: int
-    ) -> None:
-        self._prompt_tokens, self._max_words = settings.prompt_tokens, max_words
-        self._reserved = min(settings.n_reread * longest, settings.prompt_tokens // 2)
-        self._sizes: dict[str, int] = {}
-        self._of: dict[str | None, dict[str, Passage]] = defaultdict(dict)  # None: all
-        for passage in sorted(texts, key=lambda passage: (passage.document_id, passage.position)):
-            for document_id in (None, passage.document_id):
-                self._of[document_id][passage.node_id] = passage
-
-    def choose(
-        self, query: dict, first: Iterable[str], nodes: Sequence[Passage] = ()
-    ) -> list[Passage]:
-        """Return the nodes, then the texts of the ids in `first`, then others in reading order."""
-        in_scope = self._of[query["document_id"]]
+    def choose(query: dict, first: Iterable[str], nodes: Sequence[Passage]) -> list[Passage]:
+        in_scope = within[query["document_id"]]
         preferred = [in_scope[text_id] for text_id in first if text_id in in_scope]
         passages = list(dict.fromkeys([*nodes, *preferred, *in_scope.values()]))
-        new = (passage.text for passage in passages if passage.text not in self._sizes)
-        self._sizes |= lengths(new, n_word_pieces)
-        room = answer_room(query, self._prompt_tokens, self._max_words, n_word_pieces)
-        left, fitting = room.tokens - self._reserved, []
-        for passage in passages:
-            left -= self._sizes[passage.text] + room.mark
+        new = (passage.text for passage in passages if passage.text not in sizes)
+        sizes.update(lengths(new, n_word_pieces))
+        room = answer_room(query, settings.prompt_tokens, max_words, n_word_pieces)
+        left = room.tokens - reserved
+        for n, passage in enumerate(passages):
+            left -= sizes[passage.text] + room.mark
             if left < 0:
-                break
-            fitting.append(passage)
-        return fitting
+                return passages[:n]
+        return passages
+
+    return choose
 
 
 def graph_contexts(
-    searches: pa.Table, nodes: pa.Table, edges: pa.Table, facts: pa.Table, short: ShortForms
+    searches: pa.Table, nodes: pa.Table, edges: pa.Table, facts: pa.Table, short: ChooseShort
 ) -> Choose:
     """Return the choice of the best nodes with their relations and facts, and of synopses.
 
@@ -97,15 +115,14 @@ def graph_contexts(
         return Passage(node_id, "node", text, visited["score"])
 
     def choose(query: dict) -> Sequence[Passage]:
-        visited = chosen[query["query_id"]]
-        of_nodes = [described(row, query["document_id"]) for row in visited]
-        return short.choose(query, order.get(query["query_id"], ()), of_nodes)
+        of_nodes = [described(row, query["document_id"]) for row in chosen[query["query_id"]]]
+        return short(query, order.get(query["query_id"], ()), of_nodes)
 
     return choose
 
 
 def short_contexts(
-    spans: pa.Table, chunks: pa.Table, rankings: pa.Table, short: ShortForms
+    spans: pa.Table, chunks: pa.Table, rankings: pa.Table, short: ChooseShort
 ) -> Choose:
     """Return the choice of short texts, in the order in which `rankings` first lead to them.
 
@@ -117,20 +134,4 @@ def short_contexts(
     order: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():
         order[row["query_id"]][span_of[row["item_id"]]] = None
-    return lambda query: short.choose(query, order[query["query_id"]])
-
-
-def synopses_of(rows: pa.Table) -> Iterator[Passage]:
-    """Yield the rows of `jerr.synopses` as passages."""
-    return _passages(rows, "chunk_id", "synopsis")
-
-
-def gists_of(pages: pa.Table) -> Iterator[Passage]:
-    """Yield the gists of the rows of `jerr.pages` as passages."""
-    return _passages(pages, "page_id", "gist")
-
-
-def _passages(rows: pa.Table, key: str, kind: str) -> Iterator[Passage]:
-    for row in rows.to_pylist():
-        if row[kind]:
-            yield Passage(row[key], kind, row[kind], 0, row["document_id"], row["position"])
+    return lambda query: short(query, order[query["query_id"]], ())

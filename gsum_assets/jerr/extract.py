@@ -1,7 +1,7 @@
 """Synopses of line chunks (3.2); facts, elements and relations of each (3.3, A.2 to A.4)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,14 +20,11 @@ from gsum_resources.store.arrow import pc
 SYNOPSIS_WORDS = 100  # of a synopsis per 1,000 word pieces of its line chunk (ours)
 MOST_FACTS = 12  # of a synopsis (ours)
 N_ELEMENTS = 3  # of a synopsis (A.3)
-EXTRACTED = ("atomic_facts", "elements", "relations")
-"""Tables of an extraction, in order."""
 
 _LEAST_WORDS = 20  # of a synopsis
 _REPLY_WORDS = 300  # of an extraction, brackets aside
 _RELATION_WORDS = 3  # A.4
-_KEY = ["max_tokens", "chunk_id"]
-_LINE_CHUNK = [*_KEY, "document_id", "position"]
+_LINE_CHUNK = ["chunk_id", "document_id", "position"]
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 
 
@@ -71,34 +68,33 @@ def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
     """
     chunks = _in_reading_order(synopses)
     instructions = prompts.text("extraction", max_facts=MOST_FACTS, n_elements=N_ELEMENTS)
-    replies = model.complete(
-        [
-            Request(
-                task="facts",
-                instructions=instructions,
-                passages=(row["synopsis"],),
-                max_words=_REPLY_WORDS,
-                schema=Extraction,
-                document_id=row["document_id"],
-            )
-            for row in chunks
-        ]
-    )
-    rows: dict[str, list[dict]] = {name: [] for name in EXTRACTED}
+    requests = [
+        Request(
+            task="facts",
+            instructions=instructions,
+            passages=(row["synopsis"],),
+            max_words=_REPLY_WORDS,
+            schema=Extraction,
+            document_id=row["document_id"],
+        )
+        for row in chunks
+    ]
+    rows: dict[str, list[dict]] = {"atomic_facts": [], "elements": [], "relations": []}
     failures = []
-    for chunk, reply in zip(chunks, replies, strict=True):
+    for chunk, reply in zip(chunks, model.complete(requests), strict=True):
         extraction, problem = usable(reply, Extraction)
         if extraction is not None:
             origin = {**chunk, "model": reply.model}
-            for name, of_chunk in zip(EXTRACTED, _rows(extraction), strict=True):
-                rows[name] += [{**origin, **row} for row in of_chunk]
+            for of_table, of_chunk in zip(rows.values(), _rows(extraction), strict=True):
+                of_table += [{**origin, "position": i, **row} for i, row in enumerate(of_chunk)]
         if problem:
             lost = ": no facts and elements" if extraction is None else ""
             failures.append(f"{_name(chunk)}{lost}: {problem}")
-    facts, *others = (
-        pa.Table.from_pylist(rows[name], TABLES[f"jerr.{name}"].schema) for name in EXTRACTED
-    )
-    return Result(facts, failures, dict(zip(EXTRACTED[1:], others, strict=True)))
+    beside = {
+        name: pa.Table.from_pylist(of_table, TABLES[f"jerr.{name}"].schema)
+        for name, of_table in rows.items()
+    }
+    return Result(beside.pop("atomic_facts"), failures, beside)
 
 
 def element_key(element: str) -> str:
@@ -106,7 +102,7 @@ def element_key(element: str) -> str:
     return _ARTICLE.sub("", name_key(element))
 
 
-def _rows(extraction: Extraction) -> tuple[list[dict], list[dict], list[dict]]:
+def _rows(extraction: Extraction) -> tuple[list[dict], list[dict], Iterable[dict]]:
     """Return the facts, elements and relations of one reply as rows."""
     statements = dict.fromkeys(" ".join(fact.split()) for fact in extraction.facts)
     facts = [{"statement": statement} for statement in statements if statement][:MOST_FACTS]
@@ -124,16 +120,11 @@ def _rows(extraction: Extraction) -> tuple[list[dict], list[dict], list[dict]]:
         if {source, target} <= keys and source != target and relation:
             row = {"source_key": source, "target_key": target, "relation": relation}
             relations.setdefault((source, target), row)
-    return _numbered(facts), _numbered(elements), list(relations.values())
-
-
-def _numbered(rows: Sequence[Mapping[str, Any]]) -> list[dict]:
-    return [{**row, "position": position} for position, row in enumerate(rows)]
+    return facts, elements, relations.values()
 
 
 def _in_reading_order(rows: pa.Table) -> list[dict]:
-    order = ["max_tokens", "document_id", "position"]
-    return rows.sort_by([(name, "ascending") for name in order]).to_pylist()
+    return rows.sort_by([("document_id", "ascending"), ("position", "ascending")]).to_pylist()
 
 
 def _name(chunk: Mapping[str, Any]) -> str:
@@ -171,8 +162,9 @@ def _not_blank(synopses: pa.Table) -> pa.Table:
 
 
 def _without(chunks: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the line chunks, of all sizes, of which `others` has no row."""
-    return chunks.select(_LINE_CHUNK).join(others.select(_KEY), _KEY, join_type="left anti")
+    """Return the line chunks of which `others` has no row."""
+    rows = chunks.select(_LINE_CHUNK)
+    return rows.filter(pc.invert(pc.is_in(rows["chunk_id"], others["chunk_id"])))
 
 
 EVERY_CHUNK_HAS_ONE = Check(
@@ -187,7 +179,7 @@ EVERY_SYNOPSIS_HAS_SOME = Check(
     "every_synopsis_has_some",
     "Each synopsis has at least one core element.",
     lambda partition: every_synopsis_has_some(
-        partition.rows("jerr.synopses"), partition.rows(columns=_KEY), partition.corpus
+        partition.rows("jerr.synopses"), partition.rows(columns=["chunk_id"]), partition.corpus
     ),
     warns=True,
 )

@@ -1,47 +1,16 @@
 """The acyclic graph (3.3): merged elements are nodes, relations between them edges."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.names import holds, name_key
-from gsum_assets.jerr.sizes import by_size
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 
 Pair = tuple[str, str]  # node_id of source and target
-
-
-@dataclass
-class _Mentions:
-    """The line chunks, and their documents, that mention a node or relate a pair of nodes.
-
-    Attributes
-    ----------
-    named : for a pair, each line chunk with the names of the relation in its synopsis.
-    """
-
-    chunks: set[str] = field(default_factory=set)
-    documents: set[str] = field(default_factory=set)
-    named: set[tuple[str, str]] = field(default_factory=set)
-
-    def add(self, row: Mapping[str, str]) -> None:
-        self.chunks.add(row["chunk_id"])
-        self.documents.add(row["document_id"])
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        return {"chunk_ids": sorted(self.chunks), "document_ids": sorted(self.documents)}
-
-    @property
-    def relation(self) -> str:
-        """The most frequent name of the relation, ties by alphabet."""
-        counts = Counter(name for _, name in self.named)
-        return min(counts, key=lambda name: (-counts[name], name))
 
 
 def graph_of(
@@ -51,7 +20,7 @@ def graph_of(
     merges: pa.Table,
     line_chunks: pa.Table,
 ) -> Result:
-    """Return the rows of `jerr.nodes`, `jerr.edges` and `jerr.left_out_edges`, for each size.
+    """Return the rows of `jerr.nodes`, `jerr.edges` and `jerr.left_out_edges`.
 
     Relations of one pair of nodes are one edge. Edges from more synopses are accepted first, so
     that the weakest edge of a cycle is left out, with ties broken by ids. A fact belongs to a node
@@ -60,80 +29,92 @@ def graph_of(
     forms, so that edges lead from one line chunk to others (ours).
     The result does not depend on the order of rows or of line chunks in a document.
     """
-    rows: dict[str, list[dict]] = {"nodes": [], "edges": [], "left_out_edges": []}
-    for size, tables in by_size(elements, facts, relations, merges, line_chunks):
-        for name, of_size in zip(rows, _graph(*tables), strict=True):
-            rows[name] += [{"max_tokens": size, **row} for row in of_size]
-    nodes, *edges = (
-        pa.Table.from_pylist(of_table, TABLES[f"jerr.{name}"].schema)
-        for name, of_table in rows.items()
-    )
-    return Result(nodes, beside=dict(zip(["edges", "left_out_edges"], edges, strict=True)))
-
-
-def _graph(
-    elements: pa.Table,
-    facts: pa.Table,
-    relations: pa.Table,
-    merges: pa.Table,
-    line_chunks: pa.Table,
-) -> tuple[list[dict], list[dict], list[dict]]:
-    """Return nodes, edges and left out edges of one size, without it."""
-    node_of = _column_by(merges, "element_key", "node_id")
-    names = _column_by(merges, "node_id", "merged_into")
-    mentions: dict[str, _Mentions] = defaultdict(_Mentions)
+    node_of = dict(zip(*_columns(merges, "element_key", "node_id"), strict=True))
+    names = dict(zip(*_columns(merges, "node_id", "merged_into"), strict=True))
+    mentions, related = defaultdict(list), defaultdict(list)  # rows by node, and by pair
     keys_of: dict[str, set[str]] = defaultdict(set)
     keys_within: dict[str, set[str]] = defaultdict(set)
     for row in elements.to_pylist():
         node_id = node_of[row["element_key"]]
-        mentions[node_id].add(row)
+        mentions[node_id].append(row)
         keys_of[node_id].add(row["element_key"])
         keys_within[row["document_id"]].add(row["element_key"])
-    related: dict[Pair, _Mentions] = defaultdict(_Mentions)
     for row in relations.to_pylist():
-        pair = related[node_of[row["source_key"]], node_of[row["target_key"]]]
-        pair.add(row)
-        pair.named.add((row["chunk_id"], row["relation"]))
-    pairs = sorted(related, key=lambda pair: (-len(related[pair].chunks), pair))
+        related[node_of[row["source_key"]], node_of[row["target_key"]]].append(row)
+    texts_of: dict[str, list[Pair]] = defaultdict(list)  # facts and their keys, by line chunk
+    for chunk_id, fact in zip(*_columns(facts, "chunk_id", "statement"), strict=True):
+        texts_of[chunk_id].append((fact, name_key(fact)))
+    naming: dict[str, set[str]] = defaultdict(set)  # line chunks by node
+    for chunk_id, document_id, text in zip(
+        *_columns(line_chunks, "chunk_id", "document_id", "text"), strict=True
+    ):
+        text_key = name_key(text)
+        for key in keys_within[document_id]:
+            if holds(text_key, key):
+                naming[node_of[key]].add(chunk_id)
+
+    chunks_of = {item: _ids(rows, "chunk_id") for item, rows in (mentions | related).items()}
+    relation_of = {pair: _most_frequent(rows) for pair, rows in related.items()}
+    pairs = sorted(related, key=lambda pair: (-len(chunks_of[pair]), pair))
     cycles, order = without_cycles(sorted(mentions), pairs)
     positions = {node_id: position for position, node_id in enumerate(order)}
-    facts_of = _facts(facts, mentions, keys_of)
-    chunks_naming: dict[str, set[str]] = defaultdict(set)
-    for row in line_chunks.select(["chunk_id", "document_id", "text"]).to_pylist():
-        text_key = name_key(row["text"])
-        for key in keys_within[row["document_id"]]:
-            if holds(text_key, key):
-                chunks_naming[node_of[key]].add(row["chunk_id"])
     nodes = [
         {
             "node_id": node_id,
             "name": names[node_id],
             "place": positions[node_id],
-            "n_mentions": len(mentioned.chunks),
-            "facts": facts_of[node_id],
-            **mentioned.columns,
-            "chunk_ids": sorted(mentioned.chunks | chunks_naming[node_id]),
+            "n_mentions": len(chunks_of[node_id]),
+            "facts": sorted(
+                {
+                    fact
+                    for chunk_id in chunks_of[node_id]
+                    for fact, text_key in texts_of[chunk_id]
+                    if any(holds(text_key, key) for key in keys_of[node_id])
+                }
+            ),
+            "chunk_ids": sorted(naming[node_id].union(chunks_of[node_id])),
+            "document_ids": _ids(rows, "document_id"),
         }
-        for node_id, mentioned in sorted(mentions.items())
+        for node_id, rows in sorted(mentions.items())
     ]
     edges, left_out = [], []
-    for pair, mentioned in sorted(related.items()):
-        row = {
+    for pair, rows in sorted(related.items()):
+        edge = {
             "source_id": pair[0],
             "target_id": pair[1],
-            "relation": mentioned.relation,
-            "weight": len(mentioned.chunks),
-            **mentioned.columns,
+            "relation": relation_of[pair],
+            "weight": len(chunks_of[pair]),
+            "chunk_ids": chunks_of[pair],
+            "document_ids": _ids(rows, "document_id"),
         }
         if pair in cycles:
             cycle = cycles[pair]
             line = names[cycle[0]]  # "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"
             for step in pairwise([*cycle, cycle[0]]):
-                line += f" -[{related[step].relation}]-> {names[step[1]]}"
-            left_out.append({**row, "cycle_ids": cycle, "cycle": line})
+                line += f" -[{relation_of[step]}]-> {names[step[1]]}"
+            left_out.append({**edge, "cycle_ids": cycle, "cycle": line})
         else:
-            edges.append({**row, "relations": sorted({name for _, name in mentioned.named})})
-    return nodes, edges, left_out
+            edges.append({**edge, "relations": _ids(rows, "relation")})
+    tables = {"nodes": nodes, "edges": edges, "left_out_edges": left_out}
+    found = {
+        name: pa.Table.from_pylist(rows, TABLES[f"jerr.{name}"].schema)
+        for name, rows in tables.items()
+    }
+    return Result(found.pop("nodes"), beside=found)
+
+
+def _columns(rows: pa.Table, *names: str) -> list[list[str]]:
+    return [rows[name].to_pylist() for name in names]
+
+
+def _ids(rows: Iterable[dict], column: str) -> list[str]:
+    return sorted({row[column] for row in rows})
+
+
+def _most_frequent(relations: Iterable[dict]) -> str:
+    """Return the name of a relation that most synopses have, ties by alphabet."""
+    counts = Counter(name for _, name in {(r["chunk_id"], r["relation"]) for r in relations})
+    return min(counts, key=lambda name: (-counts[name], name))
 
 
 def without_cycles(
@@ -164,27 +145,3 @@ def without_cycles(
         else:
             cycles[source, target] = [source, *path[:-1]]
     return cycles, list(nx.lexicographical_topological_sort(graph))
-
-
-def _column_by(rows: pa.Table, key: str, value: str) -> dict[str, str]:
-    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
-
-
-def _facts(
-    facts: pa.Table, mentions: Mapping[str, _Mentions], keys_of: Mapping[str, set[str]]
-) -> dict[str, list[str]]:
-    """Return the sorted statements that name each node, from the synopses that have it."""
-    statements: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for row in facts.to_pylist():
-        statements[row["chunk_id"]].append((row["statement"], name_key(row["statement"])))
-    return {
-        node_id: sorted(
-            {
-                statement
-                for chunk_id in mentioned.chunks
-                for statement, text_key in statements[chunk_id]
-                if any(holds(text_key, key) for key in keys_of[node_id])
-            }
-        )
-        for node_id, mentioned in mentions.items()
-    }

@@ -11,7 +11,7 @@ from gsum_assets.jerr.extract import (
 )
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
-from gsum_assets.jerr.methods import METHODS, READAGENT
+from gsum_assets.jerr.methods import METHODS
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.settings import ChunkingSettings, PageSettings
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
@@ -24,21 +24,16 @@ from gsum_resources.protocols.models import LanguageModel
 
 _GRAPH_READS = ("elements", "atomic_facts", "relations", "merges", "line_chunks")
 """Arguments of `graph_of`, in order."""
+_READ_BY_MODEL = ("corpus_settings", "language_model")
 
 
 def _line_chunks(inputs: Inputs) -> pa.Table:
     settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
     documents = inputs.table("documents")
-    ids, contents = (documents[name].to_pylist() for name in ("document_id", "text"))
-    texts = dict(zip(ids, contents, strict=True))
-    rows = [
-        {"max_tokens": size, **vars(chunk)}
-        for size in settings.sizes
-        for chunk in chunk_documents(
-            texts, CorpusChunking(chunker="lines", max_tokens=size, borders="length")
-        )
-    ]
-    return pa.Table.from_pylist(rows, TABLES["jerr.line_chunks"].schema)
+    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
+    lines = CorpusChunking(chunker="lines", max_tokens=settings.max_tokens, borders="length")
+    chunks = chunk_documents(dict(zip(*columns, strict=True)), lines)
+    return pa.Table.from_pylist(list(map(vars, chunks)), TABLES["jerr.line_chunks"].schema)
 
 
 def _asked(inputs: Inputs) -> tuple[LanguageModel, Prompts]:
@@ -48,15 +43,13 @@ def _asked(inputs: Inputs) -> tuple[LanguageModel, Prompts]:
 def _pages(inputs: Inputs) -> pa.Table | Result:
     if METHODS[inputs.method].reads != "pages":
         return TABLES["jerr.pages"].empty()
-    model, prompts = _asked(inputs)
     settings = PageSettings.model_validate(inputs.settings("jerr.pages"))
-    return paginate(inputs.table("documents"), model, settings, prompts)
+    return paginate(inputs.table("documents"), settings, *_asked(inputs))
 
 
 _SEARCHES = [name for name, method in METHODS.items() if method.reads == "graph"]
 _BY_LINES = [name for name, method in METHODS.items() if method.reads in ("graph", "lines")]
-
-_LENGTHS = ("jerr.chunking.max_tokens", "jerr.chunking.ablations")
+_LENGTHS = ("jerr.chunking.max_tokens",)
 
 INDEX = (
     Step(
@@ -73,7 +66,7 @@ INDEX = (
             "synopses": "A summary of the line chunk, from which the graph is extracted and which "
             "answers read first."
         },
-        ("line_chunks", "corpus_settings", "language_model"),
+        ("line_chunks", *_READ_BY_MODEL),
         pool="llm",
         code_version="2",
         methods=_BY_LINES,
@@ -98,7 +91,7 @@ INDEX = (
             "elements": "Merged elements are the nodes of the graph.",
             "relations": "Directed and in at most three words; merged relations are the edges.",
         },
-        ("synopses", "corpus_settings", "language_model"),
+        ("synopses", *_READ_BY_MODEL),
         pool="llm",
         code_version="2",
         methods=_SEARCHES,
@@ -130,8 +123,8 @@ INDEX = (
     Step(
         _pages,
         {"pages": "With its gist, which is read first; empty for other methods."},
-        ("documents", "corpus_settings", "language_model"),
-        costs=[Cost("passage", requests=0.47, tokens_in=789, tokens_out=64, methods=[READAGENT])],
+        ("documents", *_READ_BY_MODEL),
+        costs=[Cost("passage", requests=0.47, tokens_in=789, tokens_out=64, methods=["readagent"])],
         pool="llm",
         code_version="2",
         work="extraction",

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.passages import Passage, context_rows
-from gsum_assets.jerr.settings import LongSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import DEPTH, Scores, best_of_nodes, rank_questions
@@ -36,31 +35,25 @@ class Unit:
     chunk_ids: tuple[str, ...]
 
 
-def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) -> list[Unit]:
-    """Pack the chunks of each document, in reading order, into units of `unit_tokens`.
+def long_units(documents: pa.Table, chunks: pa.Table, unit_tokens: int) -> list[Unit]:
+    """Return the units, each of as many chunks as fit into `unit_tokens` word pieces.
 
-    The overlap of neighbouring chunks counts twice, so units tend to be too short rather than too
-    long; a chunk longer than `unit_tokens` is one unit.
-
-    Returns
-    -------
-    Units ordered by document and position; those of a document do not depend on others.
+    They are ordered by document and position. The overlap of neighbouring chunks counts twice, so
+    units tend to be too short rather than too long; a longer chunk is one unit.
     """
+    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
+    text_of = dict(zip(*columns, strict=True))
     names = ["document_id", "position", "chunk_id", "start", "end", "n_tokens"]
-    ordered = chunks.select(names).sort_by(
-        [("document_id", "ascending"), ("position", "ascending")]
-    )
+    order = [("document_id", "ascending"), ("position", "ascending")]
     packs: dict[str, list[list[dict]]] = defaultdict(list)
     filled = 0
-    for chunk in ordered.to_pylist():
+    for chunk in chunks.select(names).sort_by(order).to_pylist():
         of_document = packs[chunk["document_id"]]
-        if not of_document or filled + chunk["n_tokens"] > settings.unit_tokens:
+        if not of_document or filled + chunk["n_tokens"] > unit_tokens:
             of_document.append([])
             filled = 0
         of_document[-1].append(chunk)
         filled += chunk["n_tokens"]
-    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
-    text_of = dict(zip(*columns, strict=True))
     units = []
     for document_id, of_document in packs.items():
         for position, pack in enumerate(of_document):
@@ -71,50 +64,50 @@ def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) ->
     return units
 
 
+@dataclass(frozen=True)
 class LongUnits:
     """Retriever in which a chunk has the score of its unit, ordered within a unit by cosine.
 
-    Parameters
+    Attributes
     ----------
     unit_of : unit_id of each chunk_id; it may have chunks outside of the scope.
     """
 
-    def __init__(self, collection: Collection, unit_of: Mapping[str, str]) -> None:
-        self._collection = collection
-        self._dense = Dense(collection)
-        owners = [unit_of[chunk_id] for chunk_id in collection.chunk_ids]
-        self._unit = np.unique(owners, return_inverse=True)[1]  # (n_chunks,)
+    collection: Collection
+    unit_of: Mapping[str, str]
 
     def scores(self, questions: Questions) -> Scores:
         """Return the best cosine in a chunk's unit, -1 to 1, plus a small share of its own."""
-        chunk_scores = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
-        units = np.full((len(chunk_scores), self._unit.max() + 1), -np.inf)
-        for row, cosines in zip(units, chunk_scores, strict=True):
-            np.maximum.at(row, self._unit, cosines)
-        best = units[:, self._unit]  # (n_questions, n_chunks)
-        return Scores(best + _SHARE * chunk_scores, best_of_nodes(best, self._collection))
+        cosines = Dense(self.collection).scores(questions).nodes
+        cosines = np.round(cosines.astype(np.float64), _DECIMALS)
+        owners = [self.unit_of[chunk_id] for chunk_id in self.collection.chunk_ids]
+        unit = np.unique(owners, return_inverse=True)[1]  # (n_chunks,)
+        units = np.full((len(cosines), unit.max() + 1), -np.inf)
+        for row, own in zip(units, cosines, strict=True):
+            np.maximum.at(row, unit, own)
+        best = units[:, unit]  # (n_questions, n_chunks)
+        return Scores(best + _SHARE * cosines, best_of_nodes(best, self.collection))
 
 
 def rank_units(
-    collection: Collection, questions: Questions, units: Sequence[Unit], settings: LongSettings
+    collection: Collection, questions: Questions, units: Sequence[Unit], n_units: int
 ) -> pa.Table:
     """Return the rows of `rankings`: chunks by their units, documents by their best unit."""
     unit_of = {chunk_id: unit.unit_id for unit in units for chunk_id in unit.chunk_ids}
-    depth = ranking_depth(units, settings)
+    depth = ranking_depth(units, n_units)
     return rank_questions(lambda scope: LongUnits(scope, unit_of), questions, collection, depth)
 
 
-def ranking_depth(units: Sequence[Unit], settings: LongSettings) -> int:
+def ranking_depth(units: Sequence[Unit], n_units: int) -> int:
     """Return the number of chunks to rank so that they come from `n_units` units if possible.
 
     All but one of these units fill at most as many ranks as they have chunks.
     """
-    n_chunks = [len(unit.chunk_ids) for unit in units]
-    return max(DEPTH, 1 + sum(nlargest(settings.n_units - 1, n_chunks)))
+    return max(DEPTH, 1 + sum(nlargest(n_units - 1, (len(unit.chunk_ids) for unit in units))))
 
 
 def unit_contexts(
-    queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, settings: LongSettings
+    queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, n_units: int
 ) -> pa.Table:
     """Return the `n_units` best units of each question, best first, as rows of `contexts`.
 
@@ -130,6 +123,4 @@ def unit_contexts(
             unit.unit_id, "long unit", unit.text, score, unit.document_id, unit.position
         )
         best[row["query_id"]].setdefault(unit.unit_id, passage)
-    return context_rows(
-        queries, lambda query: list(best[query["query_id"]].values())[: settings.n_units]
-    )
+    return context_rows(queries, lambda query: list(best[query["query_id"]].values())[:n_units])

@@ -4,20 +4,18 @@ Keys are near by their SimHashes (Charikar, 2002).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.jerr.sizes import by_size
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
 
 NEAR_BITS = 3
 """Bits of 64 by which the SimHashes of merged elements may differ (3.3)."""
 
-_BITS = 64
 _AT_ONCE = 256  # hashes that are compared with all others at a time
 _WIDTH = 4  # characters of a shingle, as in the `simhash` package, which the paper uses
 _BETWEEN = re.compile(r"[\s\-‐-―'’ʼ.,/·・]+")  # characters in which spellings of a name differ
@@ -30,47 +28,37 @@ def node_id(element_key: str) -> str:
     return "n" + hash_texts([element_key], 10)
 
 
-def merge_elements(elements: pa.Table, near_bits: int = NEAR_BITS) -> pa.Table:
-    """Return the node of each written form of an element, for each size of line chunks.
+def merge_elements(elements: pa.Table) -> pa.Table:
+    """Return the rows of `jerr.merges`: the node of each written form of an element.
 
     Forms with equal keys are merged, and so are, transitively, keys whose SimHashes differ by at
-    most `near_bits`, unless they contain different numbers. The node has the most frequent key, and
+    most `NEAR_BITS`, unless they contain different numbers. The node has the most frequent key, and
     its name is the most frequent form of that key; ties are broken by length, then by alphabet.
     """
-    rows = [
-        {"max_tokens": size, **row}
-        for size, (of_size,) in by_size(elements)
-        for row in _merged(of_size, near_bits)
-    ]
-    return pa.Table.from_pylist(rows, TABLES["jerr.merges"].schema)
-
-
-def _merged(elements: pa.Table, near_bits: int) -> Iterator[dict]:
-    """Yield the rows of one size, without it."""
     forms = _mentioned(elements, "element", "element_key")
-    keys = list(dict.fromkeys(form["element_key"] for form in forms))
-    index_of = {key: index for index, key in enumerate(keys)}
     mentions = {
         row["element_key"]: row["n_mentions"] for row in _mentioned(elements, "element_key")
     }
-    hashes = simhashes(keys)
-    owns = _own_keys([(-mentions[key], len(key), key) for key in keys], hashes, near_bits)
-    signs = _signs(hashes)
-    n_bits = _bits_apart((signs * signs[owns]).sum(axis=1)).tolist()
+    hashes = simhashes(list(mentions))
+    hash_of = dict(zip(mentions, hashes.tolist(), strict=True))
+    own_of = _own_keys(mentions, hashes)
     names: dict[str, str] = {}
     for form in sorted(forms, key=lambda f: (-f["n_mentions"], len(f["element"]), f["element"])):
         names.setdefault(form["element_key"], form["element"])
+    rows = []
     for form in forms:
-        index = index_of[form["element_key"]]
-        own_key = keys[owns[index]]
+        key, own_key = form["element_key"], own_of[form["element_key"]]
         same_key = "own" if form["element"] == names[own_key] else "exact"
-        yield {
-            **form,
-            "node_id": node_id(own_key),
-            "merged_into": names[own_key],
-            "rule": same_key if own_key == form["element_key"] else "near",
-            "n_bits": n_bits[index],
-        }
+        rows.append(
+            {
+                **form,
+                "node_id": node_id(own_key),
+                "merged_into": names[own_key],
+                "rule": same_key if own_key == key else "near",
+                "n_bits": (hash_of[key] ^ hash_of[own_key]).bit_count(),
+            }
+        )
+    return pa.Table.from_pylist(rows, TABLES["jerr.merges"].schema)
 
 
 def _mentioned(elements: pa.Table, *names: str) -> list[dict]:
@@ -80,29 +68,23 @@ def _mentioned(elements: pa.Table, *names: str) -> list[dict]:
     return counted.sort_by(names[0]).to_pylist()
 
 
-def _own_keys(
-    ranks: Sequence[tuple[int, int, str]], hashes: np.ndarray, near_bits: int
-) -> list[int]:
-    """Return for each key the index of the key of its node.
-
-    Parameters
-    ----------
-    ranks : sort keys, of which each ends with a key; the first of a node names it.
-    """
+def _own_keys(mentions: Mapping[str, int], hashes: np.ndarray) -> dict[str, str]:
+    """Return for each key the key of its node."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    if not near_bits or not ranks:
-        return list(range(len(ranks)))
-    numbers = [_numbers(key) for *_, key in ranks]
-    near = near_pairs(hashes, near_bits).tolist()
-    joined = np.array([(a, b) for a, b in near if numbers[a] == numbers[b]], int).reshape(-1, 2)
-    graph = coo_array((np.ones(len(joined)), joined.T), (len(ranks), len(ranks)))
-    node_of = connected_components(graph, directed=False)[1].tolist()
-    own_of: dict[int, int] = {}
-    for index in sorted(range(len(ranks)), key=ranks.__getitem__):
-        own_of.setdefault(node_of[index], index)
-    return [own_of[node] for node in node_of]
+    keys = list(mentions)
+    if not keys:
+        return {}
+    numbers = [_numbers(key) for key in keys]
+    near = [(a, b) for a, b in near_pairs(hashes).tolist() if numbers[a] == numbers[b]]
+    ends = np.array(near, int).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(near)), ends), (len(keys), len(keys)))
+    node_of = dict(zip(keys, connected_components(graph, directed=False)[1].tolist(), strict=True))
+    own_of: dict[int, str] = {}
+    for key in sorted(keys, key=lambda key: (-mentions[key], len(key), key)):
+        own_of.setdefault(node_of[key], key)
+    return {key: own_of[node] for key, node in node_of.items()}
 
 
 def _numbers(key: str) -> list[str]:
@@ -141,20 +123,10 @@ def near_pairs(hashes: np.ndarray, n_bits: int = NEAR_BITS) -> np.ndarray:
     ----------
     hashes : uint64 `(n,)`.
     """
-    signs = _signs(hashes)
+    bits = np.unpackbits(hashes[:, None].view(np.uint8), axis=1)
+    signs = 2 * bits.astype(np.float32) - 1  # (n, 64), whose products are 64 - 2 * differing bits
     pairs = [np.zeros((0, 2), np.int64)]
     for first in range(0, len(hashes), _AT_ONCE):
-        bits = _bits_apart(signs[first : first + _AT_ONCE] @ signs[first:].T)
-        pairs.append(np.argwhere(np.triu(bits <= n_bits, 1)) + first)
+        is_near = signs[first : first + _AT_ONCE] @ signs[first:].T >= 64 - 2 * n_bits
+        pairs.append(np.argwhere(np.triu(is_near, 1)) + first)
     return np.concatenate(pairs)
-
-
-def _signs(hashes: np.ndarray) -> np.ndarray:
-    """Return 1 for each bit that is set and -1 for the others, float32 `(n, 64)`."""
-    bits = np.unpackbits(hashes[:, None].view(np.uint8), axis=1)
-    return 2 * bits.astype(np.float32) - 1
-
-
-def _bits_apart(products: np.ndarray) -> np.ndarray:
-    """Return the number of bits by which hashes differ from the products of their signs."""
-    return ((_BITS - products) / 2).astype(np.int32)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 
@@ -18,27 +17,20 @@ class Method:
         keywords in names and synopses, as in the paper; 'pagerank': independent of the question,
         the paper's ablation; 'ppr': Personalized PageRank from relevant nodes (ours).
     is_lexical : whether the relevance of a line chunk is BM25 alone.
-    max_tokens : size of line chunks; None: as in the settings.
     """
 
     reads: Literal["graph", "lines", "pages", "units"] = "lines"
     search: Literal["", "tree", "published", "pagerank", "ppr"] = ""
     is_lexical: bool = False
-    max_tokens: int | None = None
 
 
-READAGENT = "readagent"
-
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        "jerr": Method(),
-        "bm25-lines": Method(is_lexical=True),
-        "jerr-search": Method("graph", "tree"),
-        "jerr-published": Method("graph", "published"),
-        "jerr-pagerank": Method("graph", "pagerank"),
-        "jerr-ppr": Method("graph", "ppr"),
-        **{f"jerr-{size}": Method(max_tokens=size) for size in (600, 1000, 4000)},
-        READAGENT: Method("pages"),
-        "longrag": Method("units"),
-    }
-)
+METHODS: Mapping[str, Method] = {
+    "jerr": Method(),
+    "bm25-lines": Method(is_lexical=True),
+    "jerr-search": Method("graph", "tree"),
+    "jerr-published": Method("graph", "published"),
+    "jerr-pagerank": Method("graph", "pagerank"),
+    "jerr-ppr": Method("graph", "ppr"),
+    "readagent": Method("pages"),
+    "longrag": Method("units"),
+}

@@ -93,7 +93,7 @@ class _Reader:
 
 
 def paginate(
-    documents: pa.Table, model: LanguageModel, settings: PageSettings, prompts: Prompts = PROMPTS
+    documents: pa.Table, settings: PageSettings, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
     """Split each document into pages at pauses chosen by `model`, and request gists of the pages.
 
@@ -102,11 +102,9 @@ def paginate(
     last of these. The requests of each round are sent for all documents together. A page no longer
     than a gist is its own gist; a page without a valid reply has none.
     """
-    columns = ["document_id", "text"]
+    rows = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
     readers = [
-        _Reader(row["document_id"], text, list(_units(text, 0, len(text), 0, settings.max_words)))
-        for row in documents.select(columns).sort_by("document_id").to_pylist()
-        for text in [row["text"]]
+        _Reader(row["document_id"], row["text"], _units(row["text"], settings)) for row in rows
     ]
     failures: list[str] = []
     reading = readers
@@ -128,67 +126,70 @@ def paginate(
             )
             for reader, ends in pending
         ]
-        replies = model.complete(requests) if requests else []
-        for (reader, ends), reply in zip(pending, replies, strict=True):
-            n, problem = _pause(reply, len(ends))
+        for (reader, ends), reply in zip(pending, _replies(model, requests), strict=True):
+            problem = ""
+            if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
+                problem = why(reply)
+            elif reply.parsed.pause > len(ends):
+                problem = f"the reply names passage {reply.parsed.pause} of {len(ends)}"
+            else:
+                ends = ends[: reply.parsed.pause]
             if problem:
                 where = f"document '{reader.document_id}', page {len(reader.ends) - 1}"
                 failures.append(f"{where}: no pause, so the page has its maximum length: {problem}")
-            reader.ends.append(ends[n - 1])
+            reader.ends.append(ends[-1])
         reading = [reader for reader, _ in pending]
     pages = [page for reader in readers for page in reader.pages()]
-    failures += _add_gists(pages, model, settings, prompts)
+    failures += _add_gists(pages, settings.gist_words, model, prompts)
     return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), failures)
 
 
-def _pause(reply: Reply, n_shown: int) -> tuple[int, str]:
-    """Return the number of the passage after which to pause, else the last one and why."""
-    if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
-        return n_shown, why(reply)
-    if reply.parsed.pause > n_shown:
-        return n_shown, f"the reply names passage {reply.parsed.pause} of {n_shown}"
-    return reply.parsed.pause, ""
+def _replies(model: LanguageModel, requests: Sequence[Request]) -> Sequence[Reply]:
+    return model.complete(requests) if requests else ()
 
 
-def _units(text: str, start: int, end: int, level: int, max_words: int) -> Iterator[_Unit]:
-    """Yield paragraphs, split into lines, sentences or runs of words if longer than a page."""
-    if level == len(_BORDERS):
-        size = max(1, max_words // _PIECES)
-        words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
-        for run in (words[i : i + size] for i in range(0, len(words), size)):
-            yield _Unit(start + run[0][0], start + run[-1][1], len(run))
-        return
-    borders = [match.span() for match in _BORDERS[level].finditer(text, start, end)]
-    starts = [start, *(after for _, after in borders)]
-    for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
-        section = text[first:last]
-        section_start = first + len(section) - len(section.lstrip())
-        section_end = first + len(section.rstrip())
-        n_words = len(section.split())
-        if n_words > max_words:
-            yield from _units(text, section_start, section_end, level + 1, max_words)
-        elif n_words:
-            yield _Unit(section_start, section_end, n_words)
+def _units(text: str, settings: PageSettings) -> list[_Unit]:
+    """Return paragraphs, split into lines, sentences or runs of words if longer than a page."""
+
+    def split(start: int, end: int, level: int) -> Iterator[_Unit]:
+        if level == len(_BORDERS):
+            size = max(1, settings.max_words // _PIECES)
+            words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
+            for run in (words[i : i + size] for i in range(0, len(words), size)):
+                yield _Unit(start + run[0][0], start + run[-1][1], len(run))
+            return
+        borders = [match.span() for match in _BORDERS[level].finditer(text, start, end)]
+        starts = [start, *(after for _, after in borders)]
+        for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
+            section = text[first:last]
+            section_start = first + len(section) - len(section.lstrip())
+            section_end = first + len(section.rstrip())
+            n_words = len(section.split())
+            if n_words > settings.max_words:
+                yield from split(section_start, section_end, level + 1)
+            elif n_words:
+                yield _Unit(section_start, section_end, n_words)
+
+    return list(split(0, len(text), 0))
 
 
 def _add_gists(
-    pages: Sequence[dict[str, Any]], model: LanguageModel, settings: PageSettings, prompts: Prompts
+    pages: Sequence[dict[str, Any]], gist_words: int, model: LanguageModel, prompts: Prompts
 ) -> list[str]:
     """Replace the gists of long pages, and return a line for each page without a valid one."""
-    too_long = [page for page in pages if page["n_words"] > settings.gist_words]
+    too_long = [page for page in pages if page["n_words"] > gist_words]
     requests = [
         Request(
             task="synopsis",
-            instructions=prompts.text("gist", max_words=settings.gist_words),
+            instructions=prompts.text("gist", max_words=gist_words),
             passages=(page["text"],),
-            max_words=settings.gist_words,
+            max_words=gist_words,
             document_id=page["document_id"],
         )
         for page in too_long
     ]
     failures = []
-    replies = model.complete(requests) if requests else []
-    for page, reply in zip(too_long, replies, strict=True):
+    for page, reply in zip(too_long, _replies(model, requests), strict=True):
         gist = reply.text.strip() if isinstance(reply, Completion) else ""
         page |= {"gist": gist, "model": reply.model}
         if not gist:

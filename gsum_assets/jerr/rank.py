@@ -1,6 +1,8 @@
 """Relevance of line chunks to questions, and rankings of the passages in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,7 @@ from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, LEXICAL_WEIGHT, min_max
-from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
+from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
 from gsum_assets.retrieval.words import Words
 
 Relevance = Mapping[str, Mapping[str, float]]
@@ -60,11 +62,11 @@ def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
     The best line chunk of each node comes first, in the order of nodes, then the second of each
     node, and so on.
     """
-    turns: dict[str, list[tuple[int, int, str]]] = {}
+    turns: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in searches.select(["query_id", "place", "chunk_ids"]).to_pylist():
-        turns.setdefault(row["query_id"], []).extend(
+        turns[row["query_id"]] += [
             (turn, row["place"], chunk_id) for turn, chunk_id in enumerate(row["chunk_ids"])
-        )
+        ]
     return {
         query_id: list(dict.fromkeys(chunk_id for *_, chunk_id in sorted(of_query)))
         for query_id, of_query in turns.items()
@@ -80,63 +82,44 @@ def spans_of_passages(chunks: pa.Table, spans: pa.Table) -> dict[str, str]:
         or pages.
     """
     columns = ["chunk_id", "document_id", "start", "end"]
-    spans_within: dict[str, list[dict]] = {}
+    spans_within: dict[str, list[dict]] = defaultdict(list)
     for row in spans.select(columns).to_pylist():
-        spans_within.setdefault(row["document_id"], []).append(row)
+        spans_within[row["document_id"]].append(row)
     span_of: dict[str, str] = {}
     for row in chunks.select(columns).to_pylist():
         shared = [
             (min(row["end"], s["end"]) - max(row["start"], s["start"]), -s["start"], s["chunk_id"])
-            for s in spans_within.get(row["document_id"], ())
+            for s in spans_within[row["document_id"]]
         ]
         if shared:
             span_of[row["chunk_id"]] = max(shared)[-1]
     return span_of
 
 
+@dataclass(frozen=True)
 class ByLineChunks:
     """Retriever that ranks passages by their line chunk, and within one by another retriever.
 
-    Parameters
+    Attributes
     ----------
     span_of : line chunk of each passage.
     ranked : line chunks of each question, best first.
     within : retriever that orders the passages of a line chunk.
     """
 
-    def __init__(
-        self,
-        collection: Collection,
-        span_of: Mapping[str, str],
-        ranked: Mapping[str, Iterable[str]],
-        within: Retriever,
-    ) -> None:
-        self._collection = collection
-        self._spans = [span_of.get(chunk_id, "") for chunk_id in collection.chunk_ids]
-        self._ranked = ranked
-        self._within = within
+    collection: Collection
+    span_of: Mapping[str, str]
+    ranked: Mapping[str, Sequence[str] | Mapping[str, float]]
+    within: Retriever
 
     def scores(self, questions: Questions) -> Scores:
         """Return 1 / rank by line chunk, then by `within`; passages in none come last."""
-        inner = self._within.scores(questions).nodes
+        inner = self.within.scores(questions).nodes
+        span_ids = [self.span_of.get(chunk_id, "") for chunk_id in self.collection.chunk_ids]
         nodes = np.empty(inner.shape)
         for row, query_id in enumerate(questions.ids):
-            best = {span: i for i, span in enumerate(self._ranked.get(query_id, ()))}
-            spans = np.array([best.get(span, len(best)) for span in self._spans])
+            best = {span: i for i, span in enumerate(self.ranked.get(query_id, ()))}
+            spans = np.array([best.get(span, len(best)) for span in span_ids])
             order = np.lexsort((np.arange(len(spans)), -inner[row], spans))
             nodes[row, order] = 1 / np.arange(1, len(order) + 1)
-        return Scores(nodes, best_of_nodes(nodes, self._collection))
-
-
-def rank_by_lines(
-    collection: Collection,
-    questions: Questions,
-    chunks: pa.Table,
-    line_chunks: pa.Table,
-    ranked: Mapping[str, Iterable[str]],
-) -> pa.Table:
-    """Return the rows of `rankings`, with the passages of the best line chunks first."""
-    span_of = spans_of_passages(chunks, line_chunks)
-    return rank_questions(
-        lambda scope: ByLineChunks(scope, span_of, ranked, Dense(scope)), questions, collection
-    )
+        return Scores(nodes, best_of_nodes(nodes, self.collection))

@@ -64,8 +64,7 @@ def look_ups(
     for question in questions_with_passages(contexts, queries):
         short = [row for row in question.passages if row["node_kind"] in FULL]
         if short and settings.n_reread:
-            shown, request = _request(question, short, settings, count_tokens, prompts)
-            pending.append((question, shown, request))
+            pending.append((question, *_request(question, short, settings, count_tokens, prompts)))
     rows, failures = [], []
     replies = model.complete([request for *_, request in pending])
     for (question, shown, _), reply in zip(pending, replies, strict=True):
@@ -133,8 +132,9 @@ def reread(
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, n_word_pieces)
-        full_texts = {i: texts[i] for i in named.get(question.query_id, ())}
-        rows += _replaced(*_within(question.passages, room), full_texts)
+        shown, left = _within(question.passages, room)
+        _replace(shown, left, {i: texts[i] for i in named.get(question.query_id, ())})
+        rows += shown
     return pa.Table.from_pylist(rows, TABLES["jerr.reread_contexts"].schema)
 
 
@@ -159,8 +159,8 @@ def _within(passages: Sequence[dict], room: Room) -> tuple[list[dict], int]:
     return rows, left
 
 
-def _replaced(rows: list[dict], left: int, full_texts: Mapping[str, str]) -> list[dict]:
-    """Return the rows with full texts in place of short forms, as far as `left` allows."""
+def _replace(rows: Sequence[dict], left: int, full_texts: Mapping[str, str]) -> None:
+    """Put full texts in place of short forms, as far as `left` word pieces allow."""
     short_forms = {row["node_id"]: row for row in rows if row["node_kind"] in FULL and row["text"]}
     texts = [*(row["text"] for row in short_forms.values()), *full_texts.values()]
     sizes = lengths(texts, n_word_pieces)
@@ -175,4 +175,3 @@ def _replaced(rows: list[dict], left: int, full_texts: Mapping[str, str]) -> lis
         row["text"] = cut_to_tokens(text, free, n_word_pieces)
         row["node_kind"] = FULL[row["node_kind"]]
         left = max(0, free - sizes[text])
-    return rows

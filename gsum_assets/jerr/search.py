@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from gsum_assets.jerr.methods import Method
 from gsum_assets.jerr.prompts import PROMPTS, Keywords
 from gsum_assets.jerr.rank import Relevance
 from gsum_assets.jerr.settings import SearchSettings
-from gsum_assets.jerr.tree_search import Gains, Searched, Simulations, tree_search
+from gsum_assets.jerr.tree_search import Gains, Searched, tree_search
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
@@ -26,7 +27,7 @@ from gsum_resources.store.content_hash import hash_texts
 RESTART = 0.15
 """Probability of a restart of PageRank (ours)."""
 
-_MOST_RANKED = 1000  # nodes kept by PageRank: about as many as simulations visit
+_MOST_RANKED = 1000  # nodes by PageRank: about as many as simulations visit
 _MOST_KEYWORDS = 10
 _KEYWORD_WORDS = 40  # of a reply
 _SEED = "0"
@@ -39,21 +40,19 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
     there is no valid reply, the keywords are the question's own words.
     """
     questions = queries.sort_by("query_id").to_pylist()
-    replies = model.complete(
-        [
-            Request(
-                task="facts",
-                instructions=prompts.text("keywords"),
-                passages=(question_text(row | {"text": row["retrieval_text"]}),),
-                max_words=_KEYWORD_WORDS,
-                schema=Keywords,
-                document_id=row["document_id"] or "",
-            )
-            for row in questions
-        ]
-    )
+    requests = [
+        Request(
+            task="facts",
+            instructions=prompts.text("keywords"),
+            passages=(question_text(row | {"text": row["retrieval_text"]}),),
+            max_words=_KEYWORD_WORDS,
+            schema=Keywords,
+            document_id=row["document_id"] or "",
+        )
+        for row in questions
+    ]
     rows, failures = [], []
-    for row, reply in zip(questions, replies, strict=True):
+    for row, reply in zip(questions, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
             stripped = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
             keywords = list(dict.fromkeys(filter(None, stripped)))[:_MOST_KEYWORDS]
@@ -102,56 +101,41 @@ class Scope:
         return dict(gains)
 
 
-class SearchSpace:
-    """The graph of a corpus, and the texts of its nodes."""
+ScopeOf = Callable[[str | None], Scope]
 
-    def __init__(
-        self,
-        nodes: pa.Table,
-        edges: pa.Table,
-        line_chunks: pa.Table,
-        synopses: pa.Table,
-        words: Words,
-    ) -> None:
-        ordered = [("document_id", "ascending"), ("position", "ascending")]
-        rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id"]).to_pylist()
-        self._document_of = {row["chunk_id"]: row["document_id"] for row in rows}
-        self._number = {chunk_id: i for i, chunk_id in enumerate(self._document_of)}
-        self._terms = {
-            row["chunk_id"]: frozenset(words.split(row["synopsis"])) for row in synopses.to_pylist()
-        }
-        self._nodes = _by_document(nodes.sort_by("node_id").to_pylist())
-        self._edges = _by_document(
-            edges.select(["source_id", "target_id", "document_ids"]).to_pylist()
-        )
-        self._words = words
-        self._scopes: dict[str | None, Scope] = {}
 
-    def scope(self, document_id: str | None) -> Scope:
-        """Return the subgraph of a document; None: the whole graph."""
-        if document_id not in self._scopes:
-            self._scopes[document_id] = self._scope(document_id)
-        return self._scopes[document_id]
+def scopes_of(
+    nodes: pa.Table, edges: pa.Table, line_chunks: pa.Table, synopses: pa.Table, words: Words
+) -> ScopeOf:
+    """Return the function to the subgraph of a document; None: the whole graph."""
+    ordered = [("document_id", "ascending"), ("position", "ascending")]
+    rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id"]).to_pylist()
+    document_of = {row["chunk_id"]: row["document_id"] for row in rows}
+    number_of = {chunk_id: i for i, chunk_id in enumerate(document_of)}
+    terms_of = {
+        row["chunk_id"]: frozenset(words.split(row["synopsis"])) for row in synopses.to_pylist()
+    }
+    nodes_within = _by_document(nodes.sort_by("node_id").to_pylist())
+    ends = edges.select(["source_id", "target_id", "document_ids"])
+    edges_within = _by_document(ends.to_pylist())
 
-    def _scope(self, document_id: str | None) -> Scope:
-        nodes = self._nodes[document_id]
-        number = {row["node_id"]: i for i, row in enumerate(nodes)}
-        children: list[list[int]] = [[] for _ in nodes]
-        for row in self._edges[document_id]:
-            children[number[row["source_id"]]].append(number[row["target_id"]])
+    @cache
+    def scope(document_id: str | None) -> Scope:
+        own = nodes_within[document_id]
+        index = {row["node_id"]: i for i, row in enumerate(own)}
+        children: list[list[int]] = [[] for _ in own]
+        for row in edges_within[document_id]:
+            children[index[row["source_id"]]].append(index[row["target_id"]])
         chunk_ids, terms = [], []
-        for row in nodes:
-            inside = [c for c in row["chunk_ids"] if document_id in (None, self._document_of[c])]
-            chunk_ids.append(sorted(inside, key=self._number.__getitem__))
-            texts = (self._terms.get(chunk_id, frozenset()) for chunk_id in inside)
-            terms.append(frozenset(self._words.split(row["name"])).union(*texts))
-        return Scope(
-            [row["node_id"] for row in nodes],
-            [row["name"] for row in nodes],
-            [sorted(targets) for targets in children],
-            chunk_ids,
-            terms,
-        )
+        for row in own:
+            inside = [c for c in row["chunk_ids"] if document_id in (None, document_of[c])]
+            chunk_ids.append(sorted(inside, key=number_of.__getitem__))
+            texts = (terms_of.get(chunk_id, frozenset()) for chunk_id in inside)
+            terms.append(frozenset(words.split(row["name"])).union(*texts))
+        names = [row["name"] for row in own]
+        return Scope(list(index), names, [sorted(ends) for ends in children], chunk_ids, terms)
+
+    return scope
 
 
 def _by_document(rows: Iterable[dict]) -> Mapping[str | None, list[dict]]:
@@ -167,12 +151,12 @@ def search(
     queries: pa.Table,
     keywords: pa.Table,
     relevance: Relevance,
-    space: SearchSpace,
+    scope_of: ScopeOf,
     method: Method,
     settings: SearchSettings,
     words: Words,
 ) -> pa.Table:
-    """Search the graph for every question within its scope.
+    """Return the rows of `jerr.searches`: the nodes found for each question within its scope.
 
     Parameters
     ----------
@@ -183,24 +167,38 @@ def search(
     is_published = method.search == "published"
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
-        query_id, scope = query["query_id"], space.scope(query["document_id"])
+        query_id, scope = query["query_id"], scope_of(query["document_id"])
         relevant, named = relevance.get(query_id, {}), keywords_of.get(query_id, ())
+        matched: Mapping[int, Sequence[str]] = {}
+        gains: Gains = {}
         if is_published:
             gains = scope.by_keywords(named, words)
-        else:
-            gains = {} if method.search == "pagerank" else scope.by_relevance(relevant)
+            matched = {node: [named[k] for k, _ in of_node] for node, of_node in gains.items()}
+        elif method.search != "pagerank":
+            gains = scope.by_relevance(relevant)
         tree = None
         if method.search in ("tree", "published"):
             seed = int(hash_texts([_SEED, query_id], 4), 16)
-            simulations = Simulations(settings.n_simulations, is_published=is_published)
-            tree = tree_search(scope.children, gains, simulations, seed)
-            scores = by_reward(tree)
-        else:
-            scores = by_pagerank(scope, gains)
-        matched = {}
-        if is_published:
-            matched = {node: [named[k] for k, _ in of_node] for node, of_node in gains.items()}
-        rows += _rows(query_id, scope, scores, tree, settings.n_nodes, relevant, matched)
+            tree = tree_search(scope.children, gains, settings.n_simulations, seed, is_published)
+        scores = by_reward(tree) if tree else by_pagerank(scope, gains)
+        nodes = _by_turns(scope, scores, relevant)
+        step_of = {node: step for step, node in enumerate(tree.path if tree else (), start=1)}
+        rows += [
+            {
+                "query_id": query_id,
+                "node_id": scope.node_ids[node],
+                "name": scope.names[node],
+                "place": place,
+                "is_chosen": place <= settings.n_nodes,
+                "step": step_of.get(node),
+                "visits": tree.visits[node] if tree else None,
+                "mean_reward": tree.rewards[node] / tree.visits[node] if tree else None,
+                "score": scores[node],
+                "keywords": matched.get(node, []),
+                "chunk_ids": chunk_ids,
+            }
+            for place, (node, chunk_ids) in enumerate(nodes.items(), start=1)
+        ]
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
 
 
@@ -212,9 +210,9 @@ def by_reward(tree: Searched) -> Mapping[int, float]:
     """
     scores = {
         node: tree.rewards[node] / visits * math.log1p(visits)
-        for node, visits in tree.visits.items()
+        for node, visits in sorted(tree.visits.items())
     }
-    return {node: scores[node] for node in sorted(scores, key=lambda node: (-scores[node], node))}
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
@@ -237,40 +235,22 @@ def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
     return {node: float(ranks[node]) for node in best if ranks[node] > 0}
 
 
-def _rows(
-    query_id: str,
-    scope: Scope,
-    scores: Mapping[int, float],
-    tree: Searched | None,
-    n_nodes: int,
-    relevance: Mapping[str, float],
-    matched: Mapping[int, Sequence[str]],
-) -> list[dict]:
-    """Return the rows of a question: the best node of each line chunk, then the second of each, …
+def _by_turns(
+    scope: Scope, scores: Iterable[int], relevance: Mapping[str, float]
+) -> dict[int, list[str]]:
+    """Return the best node of each line chunk, then the second of each, and so on.
 
     Nodes of one line chunk match the same text, so the best few would often be of a single one.
+
+    Returns
+    -------
+    The line chunks of each node, the most relevant one first.
     """
     rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
-    chunks_of = {node: sorted(scope.chunk_ids[node], key=rank.__getitem__) for node in scores}
     n_before: Counter[str] = Counter()
-    turns = []
-    for position, node in enumerate(scores):
-        turns.append((n_before[chunks_of[node][0]], position, node))
-        n_before[chunks_of[node][0]] += 1
-    step_of = {node: step for step, node in enumerate(tree.path if tree else (), start=1)}
-    return [
-        {
-            "query_id": query_id,
-            "node_id": scope.node_ids[node],
-            "name": scope.names[node],
-            "place": place,
-            "is_chosen": place <= n_nodes,
-            "step": step_of.get(node),
-            "visits": tree.visits[node] if tree else None,
-            "mean_reward": tree.rewards[node] / tree.visits[node] if tree else None,
-            "score": scores[node],
-            "keywords": list(matched.get(node, ())),
-            "chunk_ids": chunks_of[node],
-        }
-        for place, (_, _, node) in enumerate(sorted(turns), start=1)
-    ]
+    turns: list[tuple[int, int, list[str]]] = []
+    for node in scores:
+        chunk_ids = sorted(scope.chunk_ids[node], key=rank.__getitem__)
+        turns.append((n_before[chunk_ids[0]], node, chunk_ids))
+        n_before[chunk_ids[0]] += 1
+    return {node: chunk_ids for _, node, chunk_ids in sorted(turns, key=lambda turn: turn[0])}

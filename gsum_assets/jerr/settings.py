@@ -15,15 +15,6 @@ class ChunkingSettings(SettingsTable):
     max_tokens: int = Field(
         default=2000, ge=50, description="longest line chunk, word pieces (4.1; QuALITY: 600)"
     )
-    ablations: list[int] = Field(
-        default=[],
-        description="further sizes to index, for jerr-600, jerr-1000 and jerr-4000 (4.3)",
-    )
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """All indexed sizes, ascending."""
-        return tuple(sorted({self.max_tokens, *self.ablations}))
 
 
 class SearchSettings(SettingsTable):

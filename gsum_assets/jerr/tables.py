@@ -4,7 +4,6 @@ from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
     QUERY_ID,
     SAMPLE,
-    SIZE,
     SPENT,
     corpus_table,
     document_table,
@@ -17,7 +16,7 @@ from gsum_assets.pipeline.columns import (
     texts,
 )
 
-_OF_LINE_CHUNK = (SIZE, label("chunk_id", "the line chunk"), DOCUMENT_ID)
+_OF_LINE_CHUNK = (label("chunk_id", "the line chunk"), DOCUMENT_ID)
 _MODEL = label("model", "language model that wrote it")
 _KEY = text("element_key", "without case, marks, articles and outer blanks")
 _SPAN = (
@@ -26,7 +25,6 @@ _SPAN = (
     integer("end", "offset after the last character"),
 )
 _EDGE = (
-    SIZE,
     label("source_id", "source node"),
     label("target_id", "target node"),
     text("relation", "most frequent name of the relation"),
@@ -41,8 +39,7 @@ TABLES = (
     document_table(
         "jerr.line_chunks",
         "line chunk",
-        "max_tokens, chunk_id",
-        SIZE,
+        "chunk_id",
         label("chunk_id", "hash of document and text"),
         DOCUMENT_ID,
         *_SPAN,
@@ -52,7 +49,7 @@ TABLES = (
     document_table(
         "jerr.synopses",
         "line chunk with a synopsis",
-        "max_tokens, chunk_id",
+        "chunk_id",
         *_OF_LINE_CHUNK,
         integer("position", "index of the line chunk in the document, from 0"),
         text("synopsis", "summary of the line chunk"),
@@ -61,7 +58,7 @@ TABLES = (
     document_table(
         "jerr.atomic_facts",
         "atomic fact of a synopsis",
-        "max_tokens, chunk_id, position",
+        "chunk_id, position",
         *_OF_LINE_CHUNK,
         integer("position", "index among the facts of the synopsis, from 0"),
         text("statement", "the fact in a sentence"),
@@ -70,7 +67,7 @@ TABLES = (
     document_table(
         "jerr.elements",
         "core element of a synopsis",
-        "max_tokens, chunk_id, position",
+        "chunk_id, position",
         *_OF_LINE_CHUNK,
         integer("position", "index among the elements of the synopsis, from 0"),
         text("element", "as extracted"),
@@ -80,7 +77,7 @@ TABLES = (
     document_table(
         "jerr.relations",
         "relation between two elements of a synopsis",
-        "max_tokens, chunk_id, source_key, target_key",
+        "chunk_id, source_key, target_key",
         *_OF_LINE_CHUNK,
         text("source_key", "element_key of its source"),
         text("target_key", "element_key of its target"),
@@ -90,8 +87,7 @@ TABLES = (
     corpus_table(
         "jerr.merges",
         "written form of an element, with its node",
-        "max_tokens, element",
-        SIZE,
+        "element",
         text("element", "as extracted"),
         _KEY,
         label("node_id", "the node"),
@@ -103,8 +99,7 @@ TABLES = (
     corpus_table(
         "jerr.nodes",
         "node of the graph, a set of merged elements",
-        "max_tokens, node_id",
-        SIZE,
+        "node_id",
         label("node_id", "hash of its name's element_key"),
         text("name", "most frequent form of its element"),
         integer("place", "index in topological order, from 0"),
@@ -116,7 +111,7 @@ TABLES = (
     corpus_table(
         "jerr.edges",
         "edge of the acyclic graph",
-        "max_tokens, source_id, target_id",
+        "source_id, target_id",
         *_EDGE,
         texts("relations", "all names of the relation"),
         *_OF_SYNOPSES,
@@ -124,7 +119,7 @@ TABLES = (
     corpus_table(
         "jerr.left_out_edges",
         "edge left out because it would close a cycle",
-        "max_tokens, source_id, target_id",
+        "source_id, target_id",
         *_EDGE,
         *_OF_SYNOPSES,
         texts("cycle_ids", "nodes of the cycle: source, target, and back by edges"),

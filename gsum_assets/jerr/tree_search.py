@@ -17,29 +17,11 @@ Gains = Mapping[int, Sequence[tuple[int, float]]]
 NEW_PATH_EVERY = 4
 """Every n-th simulation takes a new path if there is one (ours)."""
 
-
-@dataclass(frozen=True)
-class Simulations:
-    """How simulations run. Other values make little difference (docs/jerr.md, results).
-
-    Attributes
-    ----------
-    n : number of simulations.
-    depth : longest path, nodes (ours).
-    exploration : weight of exploration in UCB, as a multiple of the best reward (B; UCB1: the root
-        of 2).
-    discount : factor of a gain per step of the path (ours).
-    widening : most children of a node, as a multiple of the root of its visits (ours).
-    is_published : search as in the paper: every match on a path counts, all neighbours are tried
-        before any is followed, UCB as it is, and a node is credited with its whole path.
-    """
-
-    n: int = 1000
-    depth: int = 4
-    exploration: float = 1.4
-    discount: float = 0.8
-    widening: float = 2.0
-    is_published: bool = False
+# Other values make little difference (docs/jerr.md, results).
+DEPTH = 4  # nodes of the longest path (ours)
+EXPLORATION = 1.4  # weight in UCB, times the best reward (B; UCB1: the root of 2)
+DISCOUNT = 0.8  # of a gain per step of the path (ours)
+WIDENING = 2.0  # most children of a node, times the root of its visits (ours)
 
 
 @dataclass(frozen=True)
@@ -61,33 +43,33 @@ class Searched:
 
 
 def tree_search(
-    children: Sequence[Sequence[int]], gains: Gains, simulations: Simulations, seed: int
+    children: Sequence[Sequence[int]], gains: Gains, n: int, seed: int, is_published: bool = False
 ) -> Searched:
     """Search for the path with the largest reward, from the nodes that have gains.
 
     If none has, the search starts from the nodes without incoming edges. A simulation selects a
     path in the tree, expands it by one node, continues at random, and adds the reward of the whole
     path to each of its nodes in the tree, which is what UCB reads. A node of the graph is credited
-    with what it adds to its path alone. UCB alone may miss the best path of even a small graph for
-    long; since every `NEW_PATH_EVERY`-th simulation takes a new path, the best one is found if
-    there are at most `n // NEW_PATH_EVERY` paths.
+    with what it adds to its path alone. Since every `NEW_PATH_EVERY`-th simulation takes a new
+    path, the best one is found if there are at most `n // NEW_PATH_EVERY` paths.
 
     Parameters
     ----------
     children : targets of the edges from each node of an acyclic graph, in any order.
     gains : pairs (item, gain) of each node that matches; the best gains of all items sum to at most
         1, and each item counts once on a path.
+    n : number of simulations.
     seed : seed of random walks, and of the order of children with equal gains.
+    is_published : search as in the paper: every match on a path counts, all neighbours are tried
+        before any is followed, UCB as it is, and a node is credited with its whole path.
     """
     roots = sorted(gains) or sorted(set(range(len(children))).difference(chain(*children)))
-    search = _Search([*children, roots], gains, simulations, random.Random(seed))
-    is_published = simulations.is_published
+    search = _Search([*children, roots], gains, is_published, random.Random(seed))
     visits, rewards = Counter[int](), defaultdict[int, float](float)
     best: tuple[float, int, tuple[int, ...]] = (0.0, len(children) + 1, ())
-    for simulation in range(1, simulations.n + 1 if roots else 1):
+    for simulation in range(1, n + 1 if roots else 1):
         only_new = not is_published and simulation % NEW_PATH_EVERY == 0
-        exploration = simulations.exploration * (1.0 if is_published else -best[0])
-        selected = search.select(exploration, only_new)
+        selected = search.select(EXPLORATION * (1.0 if is_published else -best[0]), only_new)
         path = search.walk_on([tree_node.node for tree_node in selected[1:]])
         reward = search.reward(path)
         for tree_node in selected:
@@ -130,10 +112,6 @@ class _TreeNode:
         """Whether every continuation of the path is in the tree."""
         return self.n_seen == len(self.ahead)
 
-    def bound(self, weight: float) -> float:
-        """Return UCB, mean reward + exploration * sqrt(ln N / n); `weight` has all but n."""
-        return self.reward / self.visits + weight / math.sqrt(self.visits)
-
 
 class _Search:
     """The steps of a simulation; the last of `children` are the roots."""
@@ -142,11 +120,11 @@ class _Search:
         self,
         children: Sequence[Sequence[int]],
         gains: Gains,
-        simulations: Simulations,
+        is_published: bool,
         draws: random.Random,
-    ):
+    ) -> None:
         self._children, self._gains = children, gains
-        self._simulations, self._draws = simulations, draws
+        self._is_published, self._draws = is_published, draws
         self._gain_of = {node: sum(gain for _, gain in of_node) for node, of_node in gains.items()}
         self._ordered: dict[int, list[int]] = {}
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
@@ -161,24 +139,24 @@ class _Search:
         path = [self._first]
         only_new = only_new and not self._first.is_seen
         while (here := path[-1]).ahead:
-            warranted = len(here.ahead)
-            if not self._simulations.is_published:
-                visited = math.sqrt(here.visits + 1)
-                warranted = min(warranted, math.ceil(self._simulations.widening * visited))
+            most = len(here.ahead)
+            if not self._is_published:
+                most = min(most, math.ceil(WIDENING * math.sqrt(here.visits + 1)))
             allowed = [c for c in here.tried if not c.is_seen] if only_new else here.tried
-            if len(here.tried) < warranted or not allowed:
+            if len(here.tried) < most or not allowed:
                 self._expand(path)
                 break
+            # UCB is mean reward + exploration * sqrt(ln N / n)
             weight = exploration * math.sqrt(math.log(here.visits))
-            path.append(max(allowed, key=lambda child, weight=weight: child.bound(weight)))
+            bounds = [c.reward / c.visits + weight / math.sqrt(c.visits) for c in allowed]
+            path.append(allowed[bounds.index(max(bounds))])
         return path
 
     def _expand(self, path: list[_TreeNode]) -> None:
         """Append the next child of the path's end to the tree and the path."""
         end = path[-1]
         node = end.ahead[len(end.tried)]
-        goes_on = len(path) < self._simulations.depth
-        end.tried.append(_TreeNode(node, self._best_first(node) if goes_on else ()))
+        end.tried.append(_TreeNode(node, self._best_first(node) if len(path) < DEPTH else ()))
         path.append(end.tried[-1])
         for child, parent in pairwise(reversed(path)):
             if not child.is_seen:
@@ -187,7 +165,7 @@ class _Search:
 
     def walk_on(self, path: list[int]) -> list[int]:
         """Return the path continued by a random walk up to the maximum depth."""
-        while len(path) < self._simulations.depth and (ahead := self._best_first(path[-1])):
+        while len(path) < DEPTH and (ahead := self._best_first(path[-1])):
             path = [*path, self._draws.choice(ahead)]
         return path
 
@@ -196,14 +174,13 @@ class _Search:
 
         Published: the sum of all gains on the path, over the longest path.
         """
-        if self._simulations.is_published:
+        if self._is_published:
             gains = [gain for node in path for _, gain in self._gains.get(node, ())]
-            return math.fsum(gains) / self._simulations.depth
+            return math.fsum(gains) / DEPTH
         best: dict[int, float] = {}
         for step, node in enumerate(path):
             for item, gain in self._gains.get(node, ()):
-                discounted = gain * self._simulations.discount**step
-                best[item] = max(discounted, best.get(item, 0.0))
+                best[item] = max(gain * DISCOUNT**step, best.get(item, 0.0))
         return math.fsum(best.values())  # exact in any order
 
     def _best_first(self, node: int) -> list[int]:

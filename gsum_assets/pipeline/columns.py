@@ -56,7 +56,6 @@ DOCUMENT_ID = text("document_id", "id of the document, unique within its corpus"
 CHUNK_ID = label("chunk_id", "the chunk")
 QUERY_ID = label("query_id", "id of the question, unique within its corpus")
 LEVEL = label("level", "'document' or 'node', a chunk")
-SIZE = integer("max_tokens", "longest line chunk of this index, word pieces")
 PASSAGE_ID = text("passage_id", "the passage, document_id or chunk_id by level")
 METHOD = label("method", "the method")
 SPLIT = label("split", "train, dev or test; all: together")

@@ -142,8 +142,6 @@ def _read(workspace: Workspace, corpus: str, name: str, document: str = "") -> G
     if name == "entities":
         communities = rows("graphrag.communities", ["level", "title", "entity_ids"])
         return entity_graph(nodes, edges, communities)
-    size = workspace.section(corpus, "jerr.chunking")["max_tokens"]
-    nodes, edges = (of.filter(pc.equal(of["max_tokens"], size)) for of in (nodes, edges))
     return jerr_graph(nodes, edges, titles_in(workspace.rows("documents", corpus)))
 
 

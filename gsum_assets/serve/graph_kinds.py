@@ -87,7 +87,7 @@ def jerr_graph(nodes: pa.Table, edges: pa.Table, titles: Mapping[str, str]) -> G
 
     Parameters
     ----------
-    nodes, edges : rows of `jerr.nodes` and `jerr.edges` of one size of line chunks.
+    nodes, edges : rows of `jerr.nodes` and `jerr.edges`.
     titles : of the documents by id.
     """
     ids, documents = nodes["node_id"].to_pylist(), nodes["document_ids"].to_pylist()

@@ -231,10 +231,7 @@ def test_community_without_report_is_found(summary: str, n_wrong: int) -> None:
     [(["One.", "Two."], 0, 1), (["One."], 1, 0), ([" \n", "Two."], 1, 1), ([], 2, 0)],
 )
 def test_lost_synopses_and_elements_are_counted(synopses, n_without, n_bare) -> None:
-    chunks = pa.table(
-        {"max_tokens": [600, 2000], "chunk_id": ["a0", "a0"]}  # of either size the same
-        | {"document_id": ["a", "a"], "position": [0, 0]}
-    )
+    chunks = pa.table({"chunk_id": ["a0", "a1"], "document_id": ["a", "a"], "position": [0, 1]})
     written = chunks.slice(0, len(synopses))
     written = written.append_column("synopsis", pa.array(synopses, pa.string()))
     elements = chunks.slice(0, 1)

@@ -73,7 +73,6 @@ prompt_tokens = 500
 JERR = """
 [jerr.chunking]
 max_tokens = 120
-ablations = [600]
 [jerr.search]
 n_simulations = 100
 [jerr.pages]

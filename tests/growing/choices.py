@@ -9,7 +9,7 @@ Tables = dict[str, dict[str, Any]]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "retrieval": ("bm25", "dense", "tfidf", "hybrid", "full_context", "random"),
     "lightpal": ("passage_walk", "lightpal", "promptrank", "lightpal-embedding"),
-    "jerr": ("jerr-ppr", "jerr-search", "readagent", "longrag", "jerr-published", "jerr-600"),
+    "jerr": ("jerr-ppr", "jerr-search", "readagent", "longrag", "jerr-published", "jerr"),
     "graphrag": (
         "graphrag-local",
         "graphrag-c0",
@@ -39,7 +39,7 @@ SMALL: Tables = {
     "graphrag.communities": {"max_size": 4},
     "graphrag.answers": {"prompt_tokens": 500},
     "raptor.tree": {"reduction": "pca", "dim": 2, "summary_words": 20},
-    "jerr.chunking": {"max_tokens": 120, "ablations": [600]},
+    "jerr.chunking": {"max_tokens": 120},
     "jerr.search": {"n_simulations": 50},
     "jerr.pages": {"min_words": 30, "max_words": 90, "gist_words": 20},
     "jerr.long": {"unit_tokens": 100, "n_units": 2},

@@ -51,8 +51,6 @@ epochs = 2
 epochs = 2
 [graphrag.communities]
 max_size = 4
-[jerr.chunking]
-ablations = [600, 1000, 4000]
 """
 LISTS_OF_FILES = {"source_documents", "source_queries"}
 MODELS = {"embedding_model": HashEmbedder(), "language_model": ExtractiveModel(LetterHashes())}

@@ -18,7 +18,6 @@ QUICK = {
     "scores": {"bertscore": False},
     "gor": {"training": {"epochs": 1}},
     "gae": {"training": {"epochs": 1}},
-    "jerr": {"chunking": {"ablations": [600, 1000, 4000]}},
 }
 METHODS = [name for family in FAMILIES for name in family.methods if name not in ORACLES]
 

@@ -17,7 +17,6 @@ from gsum_assets.jerr.long_units import (
     ranking_depth,
     unit_contexts,
 )
-from gsum_assets.jerr.settings import LongSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from tests.retrieval.toys import CHUNKS, collection, toy_questions
@@ -42,7 +41,7 @@ def cut(lengths: Lengths) -> tuple[pa.Table, pa.Table]:
 
 
 def units_of(lengths: Lengths, unit_tokens: int = 100) -> list[Unit]:
-    return long_units(*cut(lengths), LongSettings(unit_tokens=unit_tokens))
+    return long_units(*cut(lengths), unit_tokens)
 
 
 def test_chunks_are_packed_up_to_the_limit() -> None:
@@ -95,7 +94,7 @@ UNITS = [
 
 
 def ranked(questions: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
-    return rank_units(collection(), questions, units, LongSettings())
+    return rank_units(collection(), questions, units, 4)
 
 
 def test_chunk_takes_the_score_of_its_unit_and_follows_better_ones() -> None:
@@ -140,7 +139,7 @@ QUERIES = pa.table({"query_id": ["q1", "q0"]})
 def test_best_units_within_the_scope_are_read() -> None:
     rankings = ranked(toy_questions(("?", None, 0), ("?", "boats", 1)))
     rankings = rankings.take(list(range(rankings.num_rows))[::-1])  # rows come in any order
-    rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=2)).to_pylist()
+    rows = unit_contexts(QUERIES, UNITS, rankings, 2).to_pylist()
     assert [(row["query_id"], row["rank"], row["node_id"], row["score"]) for row in rows] == [
         ("q0", 1, "u-apples-0", 1.0),
         ("q0", 2, "u-boats-0", 0.0),
@@ -159,15 +158,14 @@ def test_best_units_within_the_scope_are_read() -> None:
 def test_deep_enough_ranking_reaches_all_requested_units(sizes, n_units, random) -> None:
     ids = [[f"{i}-{j}" for j in range(size)] for i, size in enumerate(sizes)]
     units = [replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(of)) for i, of in enumerate(ids)]
-    settings = LongSettings(n_units=n_units)
     order = [chunk_id for of in ids for chunk_id in of]
     random.shuffle(order)  # a unit's chunks need not even come together
-    order = order[: ranking_depth(units, settings)]
+    order = order[: ranking_depth(units, n_units)]
     rankings = pa.table(
         {"query_id": ["q0"] * len(order), "level": ["node"] * len(order)}
         | {"rank": list(range(1, len(order) + 1)), "item_id": order}
         | {"score": [1.0] * len(order)}
     )
-    found = unit_contexts(QUERIES, units, rankings, settings)
+    found = unit_contexts(QUERIES, units, rankings, n_units)
     assert found.num_rows == min(n_units, len(sizes))
     assert len(order) >= min(100, sum(sizes))

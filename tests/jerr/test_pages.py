@@ -76,7 +76,7 @@ def paragraphs(n: int, n_words: int = 3, between: str = "\n\n") -> str:
 def test_page_ends_after_the_named_passage(said: int, between: str) -> None:
     text = paragraphs(10, between=between)
     reader = Reader(lambda _: said)
-    paged = paginate(documents(text), reader, SMALL)
+    paged = paginate(documents(text), SMALL, reader)
     assert paged.failures == []
     # Two paragraphs are the least of a page, four the most.
     parts = text.split(between)
@@ -88,7 +88,7 @@ def test_page_ends_after_the_named_passage(said: int, between: str) -> None:
 
 @pytest.mark.parametrize("said", [LAST, None])
 def test_without_a_valid_pause_a_page_is_full_length_and_flagged(said: int | None) -> None:
-    paged = paginate(documents(paragraphs(6)), Reader(lambda _: said), SMALL)
+    paged = paginate(documents(paragraphs(6)), SMALL, Reader(lambda _: said))
     assert paged.rows["n_words"].to_pylist() == [12, 6]
     (problem,) = paged.failures
     assert "document 'd0', page 0" in problem
@@ -99,7 +99,7 @@ def test_single_possible_pause_needs_no_request() -> None:
     # What is left fits; a long paragraph follows; a paragraph is a page by itself.
     fits, long_follows = paragraphs(4), f"{paragraphs(1)}\n\n{paragraphs(1, 12)}\n\n{paragraphs(1)}"
     reader = Reader()
-    paged = paginate(documents(fits, long_follows), reader, SMALL)
+    paged = paginate(documents(fits, long_follows), SMALL, reader)
     assert paged.rows["n_words"].to_pylist() == [12, 3, 12, 3]
     assert reader.shown() == []
 
@@ -110,10 +110,10 @@ def test_long_paragraph_is_split_into_lines_sentences_and_words() -> None:
     words = " ".join(f"w{i}" for i in range(30))
     for text, unit in ((lines, "one two three four five"), (sentences, "Then five six seven.")):
         reader = Reader()
-        paginate(documents(text), reader, SMALL)
+        paginate(documents(text), SMALL, reader)
         ((passages,),) = reader.shown()
         assert unit in passages
-    assert texts_of(paginate(documents(words), Reader(lambda _: LAST), SMALL)) == [
+    assert texts_of(paginate(documents(words), SMALL, Reader(lambda _: LAST))) == [
         " ".join(words.split()[i : i + 12]) for i in (0, 12, 24)
     ]
 
@@ -121,10 +121,10 @@ def test_long_paragraph_is_split_into_lines_sentences_and_words() -> None:
 def test_documents_advance_together_with_pages_in_any_order() -> None:
     table = documents(paragraphs(9), paragraphs(5), "", paragraphs(12))
     reader = Reader()
-    paged = paginate(table, reader, SMALL)
+    paged = paginate(table, SMALL, reader)
     assert [len(passages) for passages in reader.shown()] == [3, 2, 2, 1]
     assert len(reader.batches) == 4 + 1  # all gists at once
-    turned = paginate(table.take([3, 1, 0, 2]), Reader(), SMALL)
+    turned = paginate(table.take([3, 1, 0, 2]), SMALL, Reader())
     assert turned.rows.equals(paged.rows)
     assert set(paged.rows["document_id"].to_pylist()) == {"d0", "d1", "d3"}
 
@@ -137,7 +137,7 @@ def test_gists_are_requested_for_pages_longer_than_a_gist() -> None:
             return Completion(" ", "reader", 0, 0, 0.0)
 
     text = f"{paragraphs(1, 12)}\n\n{paragraphs(1, 12).replace('w', 'v')}\n\nthe short end"
-    paged = paginate(documents(text), Silent(), SMALL)
+    paged = paginate(documents(text), SMALL, Silent())
     assert paged.rows["gist"].to_pylist() == ["w0.0 w0.1 w0.2", "", "the short end"]
     assert paged.rows["model"].to_pylist() == ["reader", "reader", ""]
     (problem,) = paged.failures
@@ -165,7 +165,7 @@ def test_pages_are_exact_slices_that_cover_everything_once(
 ) -> None:
     settings = PageSettings(min_words=least, max_words=least + more, gist_words=10)
     reader = Reader(lambda index: pauses[index % len(pauses)])
-    paged = paginate(documents(*texts), reader, settings)
+    paged = paginate(documents(*texts), settings, reader)
     assert paged.rows.schema.equals(TABLES["jerr.pages"].schema)
     pages = paged.rows.to_pylist()
     assert len({page["page_id"] for page in pages}) == len(pages)

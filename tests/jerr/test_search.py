@@ -4,14 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.methods import METHODS
-from gsum_assets.jerr.rank import (
-    ByLineChunks,
-    chunks_by_nodes,
-    relevance,
-    spans_of_passages,
-)
-from gsum_assets.jerr.search import SearchSpace, search
+from gsum_assets.jerr.rank import ByLineChunks, chunks_by_nodes, relevance, spans_of_passages
+from gsum_assets.jerr.search import scopes_of, search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
@@ -19,18 +15,13 @@ from gsum_assets.retrieval.ranking import Scores
 from tests.gae.toy_contexts import queries
 from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, SYNOPSES, TEXTS, WORDS
 
-SPACE = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, SYNOPSES, WORDS)
+SCOPE_OF = scopes_of(NODE_ROWS, EDGES, LINE_CHUNKS, SYNOPSES, WORDS)
 SETTINGS = SearchSettings(n_nodes=2, n_simulations=200)
 RELEVANCE = {"b1": 1.0, "a2": 0.5, "a1": 0.2}  # best first
-SEARCHES = ["jerr-search", "jerr-published", "jerr-pagerank", "jerr-ppr"]
 
 
 def keywords(words: dict[str, list[str]]) -> pa.Table:
-    spent = {"model": "", "calls": 0, "tokens_in": 0, "tokens_out": 0}
-    rows = [
-        {"query_id": q, "keywords": own, **spent, "latency_s": 0.0, "cost_usd": 0.0}
-        for q, own in words.items()
-    ]
+    rows = [{"query_id": q, "keywords": own, **NO_USAGE} for q, own in words.items()]
     return pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema)
 
 
@@ -39,7 +30,7 @@ def found(
     words: list[str],
     document_id: str | None = None,
     relevant: dict[str, float] = RELEVANCE,
-    space: SearchSpace = SPACE,
+    scope_of=SCOPE_OF,
 ) -> list[dict]:
     """Rows of a search for a question with these keywords and line chunks."""
     inside = {c for c in TEXTS if document_id in (None, c[0])}
@@ -48,7 +39,7 @@ def found(
         queries({"q": "?"}, document_id=document_id),
         keywords({"q": words}),
         {"q": {c: relevant[c] for c in best}},
-        space,
+        scope_of,
         METHODS[method],
         SETTINGS,
         WORDS,
@@ -57,20 +48,20 @@ def found(
 
 
 def test_document_scope_has_only_its_nodes_edges_and_line_chunks() -> None:
-    scope = SPACE.scope("a")
+    scope = SCOPE_OF("a")
     assert scope.names == ["Ada", "lamp", "storm"]
     assert scope.children == [[1], [], [1]]
     assert scope.chunk_ids == [["a1"], ["a1", "a2"], ["a2"]]
 
 
 def test_node_gains_its_most_relevant_line_chunk() -> None:
-    gains = SPACE.scope(None).by_relevance({"b1": 1.0, "a2": 0.5, "a1": 0.2})
+    gains = SCOPE_OF(None).by_relevance({"b1": 1.0, "a2": 0.5, "a1": 0.2})
     # Ada leads to a1; the ferry to b1; the lamp to a1 and a2; the storm to a2 and b1
     assert gains == {0: [(2, 0.2)], 1: [(0, 1.0)], 2: [(1, 0.5)], 3: [(0, 1.0)]}
 
 
 def test_published_keywords_are_matched_in_names_and_synopses() -> None:
-    scope = SPACE.scope(None)
+    scope = SCOPE_OF(None)
     gains = scope.by_keywords(["Storm", "ferry pier", "glass", "dragon"], WORDS)
     assert {scope.names[node]: of_node for node, of_node in gains.items()} == {
         "ferry": [(0, 0.25), (1, 0.25)],
@@ -84,11 +75,11 @@ def test_a_path_leads_to_a_line_chunk_that_no_node_before_it_has() -> None:
     path = sorted((row for row in rows if row["step"]), key=lambda row: row["step"])
     # the storm leads to b1, its edge to the lamp on to a2; from the storm to the ferry is b1 again
     assert [(row["name"], row["chunk_ids"][0]) for row in path] == [("storm", "b1"), ("lamp", "a2")]
-    assert [row["place"] for row in rows] == [*range(1, len(rows) + 1)]
     assert [row["is_chosen"] for row in rows] == [True, True] + [False] * (len(rows) - 2)
-    assert all(0 <= row["mean_reward"] <= 1 and row["visits"] > 0 for row in rows)
-    assert rows[0]["score"] == max(row["score"] for row in rows)
     assert [row["keywords"] for row in rows] == [[]] * len(rows)
+    # nodes of a line chunk take turns
+    assert [row["chunk_ids"][0] for row in rows] == ["b1", "a2", "a1", "b1"]
+    assert rows[3]["name"] == "ferry"
 
 
 def test_a_node_is_credited_with_its_own_gain_alone() -> None:
@@ -99,22 +90,12 @@ def test_a_node_is_credited_with_its_own_gain_alone() -> None:
     assert rewards["ferry"] < 1.0  # nothing behind the storm, which has the same line chunk
 
 
-def test_published_nodes_are_credited_with_their_path() -> None:
+def test_published_nodes_match_keywords() -> None:
     rows = found("jerr-published", ["storm", "ferry"])
-    assert {row["name"] for row in rows} == {"ferry", "lamp", "storm"}  # roots match
-    rewards = {row["name"]: row["mean_reward"] for row in rows}
-    # over a path of four nodes at most: two keywords, each a half
-    assert rewards["ferry"] == pytest.approx((0.5 + 0.5) / 4, abs=0.25)
-    assert rewards["storm"] > rewards["lamp"]
     named = {row["name"]: row["keywords"] for row in rows}
     assert named == {"ferry": ["storm", "ferry"], "lamp": ["storm"], "storm": ["storm", "ferry"]}
-
-
-def test_nodes_of_a_line_chunk_take_turns() -> None:
-    rows = found("jerr-search", [])
-    first = [row["chunk_ids"][0] for row in rows]
-    assert first == ["b1", "a2", "a1", "b1"]
-    assert rows[3]["name"] == "ferry"
+    rewards = {row["name"]: row["mean_reward"] for row in rows}
+    assert rewards["storm"] > rewards["lamp"]
 
 
 def test_pagerank_does_not_depend_on_the_question() -> None:
@@ -136,12 +117,12 @@ def test_personalized_pagerank_starts_from_relevant_nodes_without_visits() -> No
     assert sum(row["score"] for row in rows) == pytest.approx(1)
 
 
-def test_search_depends_on_its_seed_and_question_only() -> None:
+def test_search_depends_on_its_question_only() -> None:
     both = search(
         queries({"q": "?", "r": "?"}),
         keywords({}),
         {"q": RELEVANCE, "r": {"a1": 1.0, "a2": 0.5, "b1": 0.2}},
-        SPACE,
+        SCOPE_OF,
         METHODS["jerr-search"],
         SETTINGS,
         WORDS,
@@ -150,16 +131,16 @@ def test_search_depends_on_its_seed_and_question_only() -> None:
 
 
 def test_row_order_does_not_matter() -> None:
-    shuffled = SearchSpace(
+    shuffled = scopes_of(
         NODE_ROWS.take([3, 1, 0, 2]),
         EDGES.take([2, 0, 1]),
         LINE_CHUNKS.take([1, 2, 0]),
         SYNOPSES.take([2, 0, 1]),
         WORDS,
     )
-    for method in SEARCHES:
+    for method in ("jerr-search", "jerr-published", "jerr-pagerank", "jerr-ppr"):
         words = ["storm", "lamp"]
-        assert found(method, words, space=shuffled) == found(method, words)
+        assert found(method, words, scope_of=shuffled) == found(method, words)
 
 
 def test_nodes_alternate_with_their_line_chunks() -> None:
@@ -173,36 +154,23 @@ def test_nodes_alternate_with_their_line_chunks() -> None:
 
 # Relevance of line chunks, and what is read without a search.
 
-PASSAGES = pa.Table.from_pylist(
-    [
-        {"chunk_id": f"p-{c}", "document_id": c[0], "position": i, "start": 0, "end": 40}
-        | {"text": text}
-        for i, (c, text) in enumerate(TEXTS.items())
-    ]
-)
 SPANS = {"a1": (0, 50), "a2": (50, 100), "b1": (0, 60)}
 
 
-def lines_and_passages() -> tuple[pa.Table, pa.Table]:
-    """Line chunks one after the other, and a passage in each."""
-    lines = [{**row, **_span(row["chunk_id"])} for row in LINE_CHUNKS.to_pylist()]
-    passages = [{**row, **_span(row["chunk_id"][2:])} for row in PASSAGES.to_pylist()]
-    return pa.Table.from_pylist(lines, LINE_CHUNKS.schema), pa.Table.from_pylist(passages)
-
-
-def _span(chunk_id: str) -> dict[str, int]:
-    return dict(zip(("start", "end"), SPANS[chunk_id], strict=True))
-
-
 def relevant(text: str, document_id: str | None = None, **options: bool) -> dict[str, float]:
-    """Relevance to a question whose vector is that of the passage in a1."""
-    lines, passages = lines_and_passages()
-    vectors = np.eye(3, dtype=np.float32)
-    collection = Collection(
-        ["a", "b"], ["", ""], passages["chunk_id"].to_pylist(), [], np.array([0, 2, 3]), vectors
-    )
+    """Relevance to a question whose vector is that of the passage in a1, one in each line chunk."""
+    spans = [dict(zip(("start", "end"), SPANS[c], strict=True)) for c in TEXTS]
+    lines = [row | span for row, span in zip(LINE_CHUNKS.to_pylist(), spans, strict=True)]
+    passages = [
+        {"chunk_id": f"p-{c}", "document_id": c[0], **span}
+        for c, span in zip(TEXTS, spans, strict=True)
+    ]
+    ids, vectors = [row["chunk_id"] for row in passages], np.eye(3, dtype=np.float32)
+    collection = Collection(["a", "b"], ["", ""], ids, [], np.array([0, 2, 3]), vectors)
     questions = Questions(["q"], [text], [document_id], vectors[:1])
-    return dict(relevance(collection, questions, passages, lines, WORDS, **options).get("q", {}))
+    chunks, line_chunks = pa.Table.from_pylist(passages), pa.Table.from_pylist(lines)
+    found = relevance(collection, questions, chunks, line_chunks, WORDS, **options)
+    return dict(found.get("q", {}))
 
 
 def test_relevance_unites_words_and_vectors() -> None:
@@ -217,9 +185,6 @@ def test_relevance_is_that_within_the_scope() -> None:
     inside = relevant("the storm and the ferry", "a", is_lexical=True)
     assert inside == {"a2": 1.0, "a1": 0.0}
     assert relevant("storm", "gone") == {}
-
-
-# Passages in the order in which nodes point to their line chunks.
 
 
 def spans(**slices: tuple[str, int, int]) -> pa.Table:

@@ -44,9 +44,9 @@ RELATED = [  # source, relation, target, line chunks
 
 
 def rows_of(table: str, rows: list[Mapping]) -> pa.Table:
-    """Rows of a table of the index, of one size."""
-    sized = [{"max_tokens": 600, "model": "scripted", **row} for row in rows]
-    return pa.Table.from_pylist(sized, TABLES[f"jerr.{table}"].schema)
+    """Rows of a table of the index."""
+    said = [{"model": "scripted", **row} for row in rows]
+    return pa.Table.from_pylist(said, TABLES[f"jerr.{table}"].schema)
 
 
 def documents_of(chunk_ids: list[str]) -> list[str]:

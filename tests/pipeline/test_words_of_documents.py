@@ -29,8 +29,6 @@ n_queries = 3
 epochs = 2
 [gae.training]
 epochs = 2
-[jerr.chunking]
-ablations = [600, 1000, 4000]
 """
 SIGNS = {
     "braces": "The page of the harbour shows y</think> and braces %s for the ferry. A sign of the "
