@@ -37,33 +37,26 @@ def mean_cosine(vectors: np.ndarray) -> float:
 
 
 def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
-    """Check that no cluster has over half of the passages, and not nearly each is alone.
-
-    Parameters
-    ----------
-    clusterings : rows of `gae.clusterings` of a method: one clustering, for several scopes.
-    """
+    """Check that no cluster has over half of the passages, and not nearly each is alone."""
     row = clusterings.select(["clustering", "n_clusters", "largest"]).slice(0, 1)
     checked = count(row.num_rows, "clustering")
     if not row.num_rows or n_passages <= _FEW:
         return Finding(checked)
     if row["largest"][0].as_py() > _LARGEST:
-        return found(
-            checked,
-            row,
+        problem = (
             "have over half of the passages in one cluster; set a greater resolution, a smaller "
             "dbscan_eps or a smaller k_means_size in corpus.toml, [gae.clusters]; where embeddings "
-            "are clustered also fewer layers in [gae.training]",
+            "are clustered also fewer layers in [gae.training]"
         )
-    if row["n_clusters"][0].as_py() > _ALONE * n_passages:
-        return found(
-            checked,
-            row,
+    elif row["n_clusters"][0].as_py() > _ALONE * n_passages:
+        problem = (
             "have nearly every passage alone in its cluster; set a smaller resolution, a greater "
             "dbscan_eps or a greater k_means_size in corpus.toml, [gae.clusters], or a greater "
-            "n_nearest in [gae.graph]",
+            "n_nearest in [gae.graph]"
         )
-    return Finding(checked)
+    else:
+        return Finding(checked)
+    return found(checked, row, problem)
 
 
 NOT_OVER_SMOOTHED = Check(

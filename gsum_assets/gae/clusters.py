@@ -31,10 +31,9 @@ def clustered(
 ) -> np.ndarray:
     """Return the cluster of each node, `(n_nodes,)`, largest first.
 
-    Parameters
-    ----------
-    edges : edges of the graph, for Leiden.
-    embeddings : embeddings of the auto-encoder, `(n_nodes, dim)`; `dim` may be 0 for Leiden.
+    Leiden clusters the edges. K-Means (MacQueen, 1967) clusters the directions of the embeddings of
+    the auto-encoder, `(n_nodes, dim)`, beyond 16,383 nodes in mini-batches (Sculley, 2010). DBSCAN
+    (Ester et al., 1996) clusters them as they are; a noise point is a cluster of its own.
 
     Raises
     ------
@@ -55,24 +54,17 @@ def clustered(
             f"gae/clusters: DBSCAN of {n:,} passages would compare all pairs; at most "
             f"{_MOST_EXACT:,} are clustered by it, use the method gae or gae-autoencoder instead"
         )
-    return dbscan(embeddings, settings.dbscan_eps)
-
-
-def dbscan(embeddings: np.ndarray, eps: float) -> np.ndarray:
-    """Return DBSCAN clusters (Ester et al., 1996), `(n_nodes,)`; noise points are single."""
     from sklearn.cluster import DBSCAN
 
-    clusters = DBSCAN(eps=eps, min_samples=_LEAST_SAMPLES).fit_predict(embeddings)
+    dbscan = DBSCAN(eps=settings.dbscan_eps, min_samples=_LEAST_SAMPLES)
+    clusters = dbscan.fit_predict(embeddings)
     noise = clusters < 0
     clusters[noise] = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
     return by_size(clusters)
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return K-Means clusters (MacQueen, 1967), `(n_nodes,)`, at most one per distinct embedding.
-
-    Beyond 16,383 nodes it is mini-batch K-Means (Sculley, 2010).
-    """
+    """Return K-Means clusters, `(n_nodes,)`, at most one per distinct embedding."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
@@ -93,15 +85,12 @@ def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
 def agreements(collection: Collection, clusters: np.ndarray, language: str) -> dict[str, float]:
     """Return the paired t of results after re-ranking and before; 0 without evidence (ours).
 
+    It is given by scope of questions: `corpus`, and `document`, a single one.
+
     Parameters
     ----------
     collection : with embeddings.
     clusters : cluster of each chunk, `(n_chunks,)`.
-    language : BCP 47 code.
-
-    Returns
-    -------
-    By scope of questions: `corpus`, and `document`, a single one.
     """
 
     def rerank_by(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -116,8 +105,8 @@ def agreements(collection: Collection, clusters: np.ndarray, language: str) -> d
         for _, chunks, probes in held_out_within(collection, language, _PROBES)
     ]
     return {
-        "corpus": float(t_value(joined(whole))),
-        "document": float(t_value(joined(within))),
+        scope: float(t_value(joined(evidence)))
+        for scope, evidence in (("corpus", whole), ("document", within))
     }
 
 

@@ -27,13 +27,7 @@ _SEED = 0  # of initial weights, dropout and sampled pairs
 
 
 class GraphEncoder(nn.Module):
-    """Encoder to Z (equations 4 and 5); batch norm, ReLU and dropout after all but the last layer.
-
-    Parameters
-    ----------
-    n_features : features of a node.
-    layers : number of graph convolutions.
-    """
+    """Encoder to Z (equations 4, 5); batch norm, ReLU and dropout after all but the last layer."""
 
     def __init__(self, n_features: int, layers: int) -> None:
         super().__init__()
@@ -57,13 +51,11 @@ def embed_graph(
     pairs: np.ndarray,
     settings: TrainingSettings,
     loss: Loss,
-    on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
+    on_epoch: Callable[[int, float], None],
 ) -> np.ndarray:
     """Return the embeddings of a graph by an encoder trained on it, float32 `(n_nodes, dim)`.
 
-    Up to 2,000 nodes, the loss is over every pair; beyond, every epoch samples 512 nodes that
-    represent all nodes as the second of a pair. Torch uses one thread meanwhile: more than free
-    cores are ten times slower.
+    Torch uses one thread meanwhile: more than free cores are ten times slower.
 
     Parameters
     ----------
@@ -111,15 +103,15 @@ def reconstruction_loss(
 
     "squared" is || A - sigmoid(Z Z^T) ||_F^2 / n^2 (paper, equations 6 and 7). "balanced" is
     cross-entropy with edges weighted by the ratio of other pairs to edges, divided by twice the
-    share of other pairs (Kipf and Welling, 2016), which is the mean of that of edges and of others.
-    Both are sums over all pairs and corrections at the edges, A being 0 or 1.
+    share of other pairs (Kipf and Welling, 2016). Both are sums over all pairs and corrections at
+    the edges, A being 0 or 1.
 
     Parameters
     ----------
     z : Z, `(n_nodes, dim)`.
     edges : the result of `undirected`, as a tensor.
-    columns : sampled nodes, drawn without replacement, that represent all nodes as the second of a
-        pair, so that the loss is an unbiased estimate; None: all nodes, and the loss is exact.
+    columns : nodes drawn without replacement that represent all nodes as the second of a pair, for
+        an unbiased estimate; None: the loss is exact.
     """
     others = z if columns is None else z[columns]
     n_pairs, n_edges = len(z) ** 2, edges.shape[1]
@@ -143,11 +135,9 @@ def constant_loss(n_nodes: int, n_edges: int, loss: Loss) -> float:
 
 
 def undirected(n_nodes: int, edges: Edges) -> np.ndarray:
-    """Return the pairs for which A is 1, in both directions, with each node and itself.
+    """Return the pairs for which A is 1, in both directions and each node with itself.
 
-    Returns
-    -------
-    Indices of distinct pairs, int64 `(2, n_edges)`, in ascending order.
+    They are distinct and ascending, int64 `(2, n_edges)`.
     """
     loops = np.arange(n_nodes)
     rows = np.concatenate([edges.sources, edges.targets, loops])

@@ -48,8 +48,6 @@ def graph_edges(
     ----------
     cites : ids of the documents that a document cites, by its id. The first chunks of both, which
         say what they are about, are joined; cited documents outside of the corpus are ignored.
-    language : BCP 47 code.
-    engine : compares texts by their words.
     """
     words = word_vectors(collection.chunk_texts, Words(language))
     edges = {
@@ -159,12 +157,8 @@ def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
 def node_features(collection: Collection, language: str) -> np.ndarray:
     """Return alpha PCA(TF-IDF) + beta PCA(embeddings), float32 `(n_chunks, dim)`, equations 1 to 3.
 
-    The number of components is `FEATURES`, or less if there are fewer.
-
-    Parameters
-    ----------
-    collection : two chunks or more, with embeddings.
-    language : BCP 47 code.
+    The number of components is `FEATURES`, or less if there are fewer. The collection has two
+    chunks or more, with embeddings.
     """
     from sklearn.decomposition import PCA
 

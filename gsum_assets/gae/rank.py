@@ -33,13 +33,7 @@ class Clusters(NamedTuple):
         return cls(dict(zip(*columns, strict=True)), weights)
 
     def of(self, chunk_ids: list[str]) -> np.ndarray:
-        """Return the clusters of chunks, `(n_chunks,)`.
-
-        Raises
-        ------
-        ValueError
-            If a chunk has no cluster.
-        """
+        """Return the clusters of chunks, `(n_chunks,)`; raise ValueError if one has none."""
         lacking = [chunk_id for chunk_id in chunk_ids if chunk_id not in self.cluster_of]
         if lacking:
             raise ValueError(
@@ -56,8 +50,7 @@ class ClusterRerank:
     Attributes
     ----------
     first : retriever of the candidates, with scores between 0 and 1.
-    collection : the passages that it searches.
-    labels : cluster of each of its chunks; None: they are not re-ranked.
+    labels : cluster of each chunk of the collection; None: they are not re-ranked.
     weight : weight of the gain by re-ranking.
     k : K, number of passages in a context.
     same_document : factor of `discounted`.
@@ -90,24 +83,24 @@ def rank(
     k: int,
     same_document: float,
 ) -> pa.Table:
-    """Return the rows of the table `rankings` for one method.
+    """Return the rows of `rankings` of one method.
 
     Parameters
     ----------
     collection, questions : with embeddings.
     clusters : None for a method without them.
-    language : BCP 47 code.
     k : K, number of passages in a context.
     same_document : factor of `discounted`; the published form has none.
     """
     is_published = METHODS[method].is_published
-    factor = 1.0 if is_published else same_document
 
     def retriever(scope: Collection) -> Retriever:
         first = hybrid(scope) if is_published else Seeds(scope, language)
         labels = clusters.of(list(scope.chunk_ids)) if clusters else None
-        name = "corpus" if scope is collection else "document"
-        weight = clusters.weights[name] if clusters else 0.0
+        weight = 0.0
+        if clusters:
+            weight = clusters.weights["corpus" if scope is collection else "document"]
+        factor = 1.0 if is_published else same_document
         return ClusterRerank(first, scope, labels, weight, k, factor)
 
     return rank_questions(retriever, questions, collection)
@@ -133,19 +126,13 @@ def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 
 def reranked(scores: np.ndarray, clusters: np.ndarray, k: int, weight: float = 1.0) -> np.ndarray:
-    """Return scores with the 10 K best of each row re-ranked, all others after them.
+    """Return scores with the 10 K best of each row re-ranked, all others negative.
 
     Parameters
     ----------
     scores : S of every passage for each question, 0 to 1, `(n_questions, n_passages)`.
     clusters : cluster of each passage, `(n_passages,)`.
-    k : K, number of passages in a context.
     weight : weight of a candidate's gain; 1 is the published formula.
-
-    Returns
-    -------
-    np.ndarray
-        `(n_questions, n_passages)`; scores of candidates are not negative, all others are.
     """
     reordered = scores.astype(np.float64) - 2  # below every candidate
     for row, values in enumerate(scores.astype(np.float64)):

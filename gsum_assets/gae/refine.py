@@ -54,9 +54,9 @@ class Passage:
     n_tokens: int
     score: float | None = None
     grade: Grade | None = None
+    topic: str = ""
     allowance: int = 0
     limit: int = 0
-    topic: str = ""
     fate: Fate = "dropped"
     text: str = ""
     spent: Mapping[str, Any] = field(default_factory=lambda: NO_USAGE)
@@ -67,12 +67,11 @@ class Passage:
         is_equal = text.strip() == original.strip()
         self.text, self.fate = (original, "whole") if is_equal else (text, fate)
 
-    def show_own(self) -> None:
-        """Show the passage's own text, cut to its allowance."""
-        text = self.row["text"]
-        if self.n_tokens > self.limit:
+    def show_within(self, text: str, n_tokens: int, fate: Fate) -> None:
+        """Set the text to show, cut to the allowance if it exceeds the limit."""
+        if n_tokens > self.limit:
             text = cut_to_tokens(text, self.allowance, n_word_pieces)
-        self.show(text, "cut")
+        self.show(text, fate)
 
     @property
     def pieces_per_word(self) -> float:
@@ -87,14 +86,6 @@ class Passage:
         if self.grade == "low":
             return min(self.n_tokens, math.ceil(_LOW_WORDS * self.pieces_per_word))
         return self.n_tokens
-
-    @property
-    def rewriting(self) -> Fate:
-        """The rewriting to request; highly relevant passages are condensed if too long."""
-        if self.grade == "low":
-            return "reduced"
-        is_whole = self.grade == "high" and self.allowance >= self.n_tokens
-        return "edited" if is_whole else "condensed"
 
 
 @dataclass
@@ -132,9 +123,8 @@ def refined_contexts(
 
     Returns
     -------
-    Result
-        Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
-        `answer_questions` builds from them keep to `prompt_tokens`.
+    Rows of `gae.refined_contexts` by question and rank, one for each passage. The prompts that
+    `answer_questions` builds from them keep to `prompt_tokens`.
     """
     drafts = _drafts(contexts, queries, prompt_tokens, max_words)
     topic_of = {(row["query_id"], row["cluster"]): row for row in topics.to_pylist()}
@@ -207,10 +197,15 @@ def _rewrite(drafts: Sequence[Draft], model: LanguageModel, prompts: Prompts) ->
     requested: list[tuple[Draft, Passage, Fate]] = []
     for draft in drafts:
         for passage in draft.passages:
-            if passage.allowance and passage.grade:
-                requested.append((draft, passage, passage.rewriting))
-            elif passage.allowance:
-                passage.show_own()
+            if not passage.allowance:
+                continue
+            if not passage.grade:
+                passage.show_within(passage.row["text"], passage.n_tokens, "cut")
+            elif passage.grade == "low":
+                requested.append((draft, passage, "reduced"))
+            else:  # a highly relevant passage is condensed, too, if it is too long
+                is_whole = passage.grade == "high" and passage.allowance >= passage.n_tokens
+                requested.append((draft, passage, "edited" if is_whole else "condensed"))
     replies = model.complete([_request(*each, prompts) for each in requested])
     failures = []
     for (draft, passage, fate), reply in zip(requested, replies, strict=True):
@@ -220,15 +215,10 @@ def _rewrite(drafts: Sequence[Draft], model: LanguageModel, prompts: Prompts) ->
             text = _MARK.sub("", text)
         text = text.strip()
         is_nothing = _NOTHING.fullmatch(text)
-        if fate == "reduced" and is_nothing:
-            continue  # dropped
         if text and not is_nothing:
-            is_long = n_word_pieces([text])[0] > passage.limit
-            passage.show(
-                cut_to_tokens(text, passage.allowance, n_word_pieces) if is_long else text, fate
-            )
-        else:
-            passage.show_own()
+            passage.show_within(text, n_word_pieces([text])[0], fate)
+        elif not (fate == "reduced" and is_nothing):  # else it is dropped
+            passage.show_within(passage.row["text"], passage.n_tokens, "cut")
             where = f"question '{draft.question.query_id}', passage '{passage.row['node_id']}'"
             failures.append(f"{where}: not rewritten: {why(reply)}")
     return failures
@@ -268,9 +258,8 @@ def _fitted(drafts: Sequence[Draft]) -> Result:
             total -= sizes[last.text] + room.mark
             last.text, last.fate = "", "dropped"
         if total > room.tokens:
-            shown[0].show(
-                cut_to_tokens(shown[0].text, room.tokens - room.mark, n_word_pieces), "cut"
-            )
+            cut = cut_to_tokens(shown[0].text, room.tokens - room.mark, n_word_pieces)
+            shown[0].show(cut, "cut")
         rows += [
             {
                 "query_id": draft.question.query_id,

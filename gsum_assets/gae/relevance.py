@@ -29,24 +29,19 @@ def topics(
     prompt_tokens: int,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Request topic and relevance of each cluster among a question's passages from `model` (3.2.1).
+    """Request the rows of `gae.topics` from `model`, one of each cluster of a question (3.2.1).
 
     Parameters
     ----------
     contexts : rows of `contexts`, one context a question.
     prompt_tokens : the token budget, within which the best passages of a cluster are read.
 
-    Returns
-    -------
-    Result
-        Rows of `gae.topics` ordered by its key.
-
     Raises
     ------
     ValueError
         If a passage has no cluster.
     """
-    instructions, requests, groups = prompts.text("topic"), [], []
+    instructions, requests, keys = prompts.text("topic"), [], []
     for question in questions_with_passages(contexts, queries):
         labels = clusters.of([row["node_id"] for row in question.passages]).tolist()
         texts_of: dict[int, list[str]] = {}
@@ -60,22 +55,15 @@ def topics(
             schema=TopicScore,
         )
         for cluster, texts in sorted(texts_of.items()):
-            key = {"query_id": question.query_id, "cluster": cluster}
-            groups.append((key, len(texts)))
             requests.append(_with_best(bare, texts, prompt_tokens))
+            read = {"n_passages": len(texts), "n_read": len(requests[-1].passages)}
+            keys.append({"query_id": question.query_id, "cluster": cluster, **read})
     rows, failures = [], []
-    for (key, n_passages), request, reply in zip(
-        groups, requests, model.complete(requests), strict=True
-    ):
+    for key, reply in zip(keys, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
-            row = {
-                **key,
-                "topic": " ".join(reply.parsed.topic.split()),
-                "relevance": reply.parsed.relevance,
-                "n_passages": n_passages,
-                "n_read": len(request.passages),
-            }
-            rows.append({**row, **spent(reply)})
+            topic = " ".join(reply.parsed.topic.split())
+            relevance = reply.parsed.relevance
+            rows.append({**key, "topic": topic, "relevance": relevance, **spent(reply)})
         else:
             where = f"question '{key['query_id']}', cluster {key['cluster']}"
             failures.append(f"{where}: no topic: {why(reply)}")
@@ -95,39 +83,29 @@ def _with_best(request: Request, texts: Sequence[str], prompt_tokens: int) -> Re
 def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Request the relevance of every passage to its question from `model` (3.2.2).
+    """Request the rows of `gae.reflections` from `model`, in order of questions and ranks (3.2.2).
 
     Parameters
     ----------
     contexts : rows of `contexts`, one context a question.
-
-    Returns
-    -------
-    Result
-        Rows of `gae.reflections` in order of questions and ranks.
     """
-    pairs = [
-        (question, passage)
-        for question in questions_with_passages(contexts, queries)
-        for passage in question.passages
-    ]
-    replies = model.complete(
-        [
-            Request(
-                task="score",
-                instructions=prompts.text("reflection"),
-                question=question_text(question.row),
-                passages=(passage["text"],),
-                max_words=_REASON_WORDS,
-                schema=ReasonedScore,
-                document_id=passage["document_id"] or "",
+    keys, requests = [], []
+    for question in questions_with_passages(contexts, queries):
+        for passage in question.passages:
+            keys.append({"query_id": question.query_id, "node_id": passage["node_id"]})
+            requests.append(
+                Request(
+                    task="score",
+                    instructions=prompts.text("reflection"),
+                    question=question_text(question.row),
+                    passages=(passage["text"],),
+                    max_words=_REASON_WORDS,
+                    schema=ReasonedScore,
+                    document_id=passage["document_id"] or "",
+                )
             )
-            for question, passage in pairs
-        ]
-    )
     rows, failures = [], []
-    for (question, passage), reply in zip(pairs, replies, strict=True):
-        key = {"query_id": question.query_id, "node_id": passage["node_id"]}
+    for key, reply in zip(keys, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, ReasonedScore):
             rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
         else:

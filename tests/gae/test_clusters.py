@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import agreements, clustered, dbscan, k_means, weight_of
+from gsum_assets.gae.clusters import agreements, clustered, k_means, weight_of
 from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
@@ -15,6 +15,7 @@ from gsum_assets.retrieval.collection import Collection
 from tests.lightpal.toys import topic_tables
 
 GROUPS = np.repeat([0, 1, 2], [8, 6, 4])
+SETTINGS = ClusterSettings(resolution=1.0, dbscan_eps=1.0, k_means_size=6)
 
 
 def points() -> np.ndarray:
@@ -29,55 +30,44 @@ def cliques() -> Edges:
 
 @pytest.mark.parametrize("name", ["leiden", "k_means", "dbscan"])
 def test_groups_are_found(name: Clustering) -> None:
-    settings = ClusterSettings(resolution=1.0, dbscan_eps=1.0, k_means_size=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert (clustered(name, cliques(), points(), settings) == GROUPS).all()
-        assert clustered(name, cliques(), points()[:1], settings).tolist() == [0]
+        assert (clustered(name, cliques(), points(), SETTINGS) == GROUPS).all()
+        assert clustered(name, cliques(), points()[:1], SETTINGS).tolist() == [0]
 
 
-def test_noise_points_are_singletons() -> None:
-    found = dbscan(np.vstack([points(), [[99, 99, 99], [-99, 0, 0]]]), 1.0)
+def test_dbscan_is_the_published_one_with_noise_points_as_singletons() -> None:
+    found = clustered("dbscan", cliques(), np.vstack([points(), [[99] * 3, [-99] * 3]]), SETTINGS)
     assert found.tolist() == [*GROUPS.tolist(), 3, 4]
-    assert dbscan(np.array([[0.0], [9.0]]), 1.0).tolist() == [0, 1]  # nothing but noise
+    line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0], [9.4]])  # two within eps are a cluster
+    found = clustered("dbscan", cliques(), line, ClusterSettings())
+    assert found.tolist() == [0, 0, 0, 2, 1, 1]  # of length 1 all but the first would be together
 
 
-def test_equal_points_are_one_cluster() -> None:
+def test_k_means_compares_directions_and_finds_no_more_than_there_are() -> None:
+    directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
+    found = clustered("k_means", cliques(), directions, ClusterSettings(k_means_size=3))
+    assert found.tolist() == [0, 0, 0, 1, 1, 1]
     assert k_means(np.zeros((4, 3)), 3).tolist() == [0, 0, 0, 0]
 
 
 def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
     edges = cliques()
-    random = np.random.default_rng(0)
-    for _ in range(3):
-        order = random.permutation(len(edges.sources))
-        turned = Edges(edges.targets[order], edges.sources[order], edges.weights[order])
-        assert leiden(20, *turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
+    order = np.random.default_rng(0).permutation(len(edges.sources))
+    turned = Edges(edges.targets[order], edges.sources[order], edges.weights[order])
+    assert leiden(20, *turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
 
 
 def test_large_corpora_are_clustered_without_comparing_all_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clusters, "_MOST_EXACT", 10)
-    settings = ClusterSettings(k_means_size=6)
     with pytest.raises(ValueError, match="DBSCAN of 18 passages would compare all pairs"):
-        clustered("dbscan", cliques(), points(), settings)
-    found = clustered("k_means", cliques(), points(), settings)
-    assert np.array_equal(found, clustered("k_means", cliques(), points(), settings))
+        clustered("dbscan", cliques(), points(), SETTINGS)
+    found = clustered("k_means", cliques(), points(), SETTINGS)
+    assert np.array_equal(found, clustered("k_means", cliques(), points(), SETTINGS))
     same, real = found[:, None] == found[None], GROUPS[:, None] == GROUPS[None]
     assert same[real].mean() > same[~real].mean()
-
-
-def test_k_means_compares_directions() -> None:
-    directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
-    found = clustered("k_means", cliques(), directions, ClusterSettings(k_means_size=3))
-    assert found.tolist() == [0, 0, 0, 1, 1, 1]
-
-
-def test_dbscan_equals_the_published_one() -> None:
-    line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0], [9.4]])  # two within eps are a cluster
-    found = clustered("dbscan", cliques(), line, ClusterSettings())
-    assert found.tolist() == [0, 0, 0, 2, 1, 1]  # of length 1 all but the first would be together
 
 
 def test_clusters_keep_their_names_when_others_change() -> None:
@@ -87,7 +77,6 @@ def test_clusters_keep_their_names_when_others_change() -> None:
     after = named_by_members(np.array([2, 2, 0, 0, 0]), numbers)  # the third joined the second
     assert after.tolist() == [30, 30, 10, 10, 10]
     assert by_size(after).tolist() == [1, 1, 0, 0, 0]
-    assert by_size(np.array([9, 4, 4, 7, 7])).tolist() == [2, 0, 0, 1, 1]
 
 
 def test_true_groups_agree_best() -> None:
@@ -100,8 +89,7 @@ def test_true_groups_agree_best() -> None:
         "alone": np.arange(len(of_chunk)),
     }
     found = {name: agreements(here, labels, "en") for name, labels in ways.items()}
-    assert found["true"]["corpus"] > 2
-    assert found["true"]["corpus"] > found["chance"]["corpus"]
+    assert found["true"]["corpus"] > max(2, found["chance"]["corpus"])
     assert found["alone"]["corpus"] == 0  # nothing moves
     assert found["true"]["document"] == 0  # documents of 3 chunks give no evidence
 

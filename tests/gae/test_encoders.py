@@ -1,7 +1,10 @@
 """The loss against all pairs at once, what drawing some of them estimates, and its control."""
 
+import dgl
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 
 from gsum_assets.gae import encoders
 from gsum_assets.gae.encoders import (
@@ -17,33 +20,21 @@ from gsum_assets.gae.settings import TrainingSettings
 
 N, DIM = 30, 4
 LOSSES: list[Loss] = ["balanced", "squared"]
+_SOURCES, _TARGETS = np.random.default_rng(0).integers(0, N, (2, 60))
+PAIRS = undirected(N, Edges(_SOURCES, _TARGETS, np.ones(60)))
+EDGES = torch.from_numpy(PAIRS)
+FEATURES = np.random.default_rng(0).standard_normal((N, 6))
 
 
-def drawn_edges() -> Edges:
-    sources, targets = np.random.default_rng(0).integers(0, N, (2, 60))
-    return Edges(sources, targets, np.ones(60))
-
-
-def start():
-    import torch
-
+def start() -> torch.Tensor:
     values = np.random.default_rng(1).standard_normal((N, DIM)).astype(np.float32)
     return torch.from_numpy(values).requires_grad_()
 
 
-def pairs():
-    import torch
-
-    return torch.from_numpy(undirected(N, drawn_edges()))
-
-
-def dense_loss(z, loss: Loss):
+def dense_loss(z: torch.Tensor, loss: Loss) -> torch.Tensor:
     """The published sum of squares per pair, or that of Kipf and Welling's program."""
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
-
     adjacency = torch.zeros(N, N)
-    adjacency[tuple(pairs())] = 1
+    adjacency[tuple(EDGES)] = 1
     if loss == "squared":
         return (adjacency - torch.sigmoid(z @ z.T)).square().mean()
     n_edges = adjacency.sum()
@@ -56,17 +47,13 @@ def dense_loss(z, loss: Loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_loss_and_gradient_are_those_of_all_pairs(loss: Loss, columns: list) -> None:
     """Exactly, and as the mean over each node alone: the expectation of equally likely draws."""
-    import torch
-
     whole = start()
     expected = dense_loss(whole, loss)
     expected.backward()
     losses, gradients = [], []
     for drawn in columns:
         z = start()
-        value = reconstruction_loss(
-            z, pairs(), loss, None if drawn is None else torch.tensor(drawn)
-        )
+        value = reconstruction_loss(z, EDGES, loss, None if drawn is None else torch.tensor(drawn))
         value.backward()
         losses.append(value.item())
         gradients.append(z.grad)
@@ -83,34 +70,27 @@ def test_edges_are_bidirectional_with_self_loops() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_value_for_all_pairs_has_a_lower_loss_than_the_control(loss: Loss) -> None:
-    import torch
-
     found = []
     for logit in np.linspace(0, 6, 1201):
         # products of these are the logit for every pair
         z = torch.tensor([[logit]], dtype=torch.float64).sqrt().expand(N, 1)
-        found.append(reconstruction_loss(z, pairs(), loss).item())
-    control = constant_loss(N, pairs().shape[1], loss)
+        found.append(reconstruction_loss(z, EDGES, loss).item())
+    control = constant_loss(N, PAIRS.shape[1], loss)
     assert min(found) >= control - 1e-9
     if loss == "balanced":
         assert found[0] == pytest.approx(control)  # one half for every pair
 
 
 def test_encoder_equals_dense_matrices() -> None:
-    import dgl
-    import torch
-
     encoder = GraphEncoder(6, layers=2).eval().double()
-    edges = undirected(N, drawn_edges())
-    graph = dgl.graph((torch.from_numpy(edges[0]), torch.from_numpy(edges[1])), num_nodes=N)
-    x = np.random.default_rng(0).standard_normal((N, 6))
+    graph = dgl.graph((EDGES[0], EDGES[1]), num_nodes=N)
     adjacency = np.zeros((N, N))
-    adjacency[tuple(edges)] = 1
+    adjacency[tuple(PAIRS)] = 1
     root = adjacency.sum(1) ** -0.5
     spread = root[:, None] * adjacency * root
     first, second = (conv.weight.detach().numpy() for conv in encoder.convs)
-    hidden = np.maximum(spread @ x @ first / np.sqrt(1 + 1e-5), 0)  # batch norm, untrained
-    found = encoder(graph, torch.from_numpy(x)).detach()
+    hidden = np.maximum(spread @ FEATURES @ first / np.sqrt(1 + 1e-5), 0)  # untrained batch norm
+    found = encoder(graph, torch.from_numpy(FEATURES)).detach()
     np.testing.assert_allclose(found, spread @ hidden @ second, atol=1e-9)
 
 
@@ -122,41 +102,35 @@ def test_two_cliques_are_separated(
     small = {"_EXACT_NODES": exact_nodes, "_SAMPLED": 10, "_HIDDEN": 16, "_DIM": 8}
     for name, value in small.items():
         monkeypatch.setattr(encoders, name, value)
-    n = 20
-    groups = np.arange(n) < n // 2
+    groups = np.arange(20) < 10
     same = groups[:, None] == groups[None]
     sources, targets = np.nonzero(same)
-    pairs = undirected(n, Edges(sources, targets, np.ones(len(sources))))
+    pairs = undirected(20, Edges(sources, targets, np.ones(len(sources))))
+    features = np.random.default_rng(0).standard_normal((20, 12))
     losses: list[float] = []
-    embedded = embed_graph(
-        np.random.default_rng(0).standard_normal((n, 12)),
-        pairs,
-        TrainingSettings(epochs=60),
-        loss,
-        lambda epoch, value: losses.append(value),
-    )
+    settings = TrainingSettings(epochs=60)
+    embedded = embed_graph(features, pairs, settings, loss, lambda _, value: losses.append(value))
     product = embedded @ embedded.T
     assert len(losses) == 60
     assert losses[-1] < losses[0]
     if loss == "balanced":
-        assert losses[-1] < constant_loss(n, pairs.shape[1], loss)
+        assert losses[-1] < constant_loss(20, pairs.shape[1], loss)
     assert product[same].mean() > product[~same].mean()
 
 
-def test_training_is_reproducible_and_restores_threads() -> None:
-    import torch
+def trained(features: np.ndarray) -> np.ndarray:
+    return embed_graph(features, PAIRS, TrainingSettings(epochs=3), "balanced", lambda *_: None)
 
+
+def test_training_is_reproducible_and_restores_threads() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(before + 1)
-    features = np.random.default_rng(0).standard_normal((N, 6))
-    edges, settings = undirected(N, drawn_edges()), TrainingSettings(epochs=3)
-    first, second = (embed_graph(features, edges, settings, "balanced") for _ in range(2))
+    first, second = trained(FEATURES), trained(FEATURES)
     assert torch.get_num_threads() == before + 1
     torch.set_num_threads(before)
     assert np.array_equal(first, second)
 
 
 def test_a_training_that_diverges_is_an_error() -> None:
-    features = np.full((N, 6), np.nan)
     with pytest.raises(ValueError, match=r"gae/embeddings: .* diverged; set a lower learning_rate"):
-        embed_graph(features, undirected(N, drawn_edges()), TrainingSettings(epochs=1), "balanced")
+        trained(np.full((N, 6), np.nan))
