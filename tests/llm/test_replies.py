@@ -1,9 +1,12 @@
 """Structured replies as models send them: their content, or the error that the model receives."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -49,8 +52,6 @@ class Thing(BaseModel):
 CHUNK = extraction_schema(("person", "place"), True, in_full=True)
 NOTE = Note(title="a } b", lines=["x", 'say "hi"', "[", "雪"])
 JSON = NOTE.model_dump_json()
-SCORE = {"score": 7}
-T_X = {"title": "t", "lines": ["x"]}
 
 
 def entity(name: Any, kind: Any = "person") -> dict:
@@ -70,16 +71,31 @@ def of(**lists: Any) -> str:
 
 
 LIN, ANN, BO, YORK = entity("Lin"), entity("Ann"), entity("Bo"), entity("York", "place")
+LIN_ANN = f"{json.dumps(LIN)}\n{json.dumps(ANN)}"
 TIE, SELF = related("Lin", "Ann"), related("Lin", "lin")
 TIES = [related("Ann", other) for other in ("Lin", "Bo", "York")]
 CLAIM = {"subject": "Lin", "status": "true", "description": "Lin met Ann."}
 UNKNOWN = CLAIM | {"status": "rumoured"}
 THREE = {"entities": [LIN, ANN, BO]}
-BAD_STATUS = "2 of claims, status: Input should be 'true', 'false' or 'suspected'"
 REPORT = {"title": "t", "summary": "s", "rating": 8}
 BAD_FINDINGS = [{"summary": "a"}, {"summary": "x", "explanation": "y", "references": "none"}]
 FINDINGS = [finding(n) for n in range(3)]
 COPIED = entity("<Name as the text writes it>")
+
+
+CASES = yaml.safe_load((Path(__file__).parent / "replies.yaml").read_text("utf-8"))
+SIMPLE = (
+    Note,
+    PartialAnswer,
+    Score,
+    ReasonedScore,
+    TopicScore,
+    Entities,
+    Extraction,
+    Keywords,
+    LookUp,
+)
+OF_SCHEMA = {schema.__name__: schema for schema in SIMPLE}
 
 
 class Case(NamedTuple):
@@ -88,10 +104,17 @@ class Case(NamedTuple):
     schema: type[BaseModel]
     text: str
     content: Any
-    slips: tuple[str, ...] = ()
+    slips: Sequence[str] = ()
 
 
-READ = [
+def each(name: str, *others: Case) -> pytest.MarkDecorator:
+    """Run a test for each row of a table of `replies.yaml`, and for others."""
+    rows = [Case(OF_SCHEMA[schema], *row) for schema, *row in CASES[name]]
+    return pytest.mark.parametrize("case", [*rows, *others])
+
+
+@each(
+    "read",
     *[
         Case(Note, text, NOTE.model_dump())
         for text in (
@@ -105,129 +128,50 @@ READ = [
         )
     ],
     *[
-        Case(Note, text, T_X)
-        for text in (
-            '{"title": "t", "lines": ["x"],}',
-            "{'title': 't', 'lines': ['x']}",
-            '{title: "t", lines: ["x"]}',
-            '{"title": "t" "lines": ["x"]}',
-            '{“title”: “t”, "lines": ["x"]}',
-            'Here: {"title": "t", "lines": ["x",],}.',
-            '{"title": "t", "lines": ["x"], "weight": null, "other": [1]}',
-        )
+        Case(Entities, text, {"entities": [LIN, ANN]})  # JSON Lines
+        for text in (f"{LIN_ANN}\n", f"```jsonl\n{LIN_ANN}\n```")
     ],
-    Case(
-        Note, r'{"title": "\ud83d\ude00 \ud83d", "lines": []}', {"title": "😀 \ufffd", "lines": []}
-    ),
-    Case(
-        Note,
-        '{"title": "```py\\n{1}\\n```", "lines": []}',
-        {"title": "```py\n{1}\n```", "lines": []},
-    ),
-    Case(Note, '{"title": "a\nb", "lines": ["\\u00eb"],}', {"title": "a\nb", "lines": ["ë"]}),
-    Case(Score, '{"score": 7e0}', SCORE),
-    Case(Score, '{"score": "7"}', SCORE),
-    Case(Score, '{"score": 7,}', SCORE),
-    Case(ReasonedScore, '{"score": 7}', {"reason": ""} | SCORE),
-    Case(LookUp, "[2, 1]", {"references": [2, 1]}),
-    Case(
-        Entities, f"{json.dumps(LIN)}\n{json.dumps(ANN)}\n", {"entities": [LIN, ANN]}
-    ),  # JSON Lines
-    Case(
-        Entities, f"```jsonl\n{json.dumps(LIN)}\n{json.dumps(ANN)}\n```", {"entities": [LIN, ANN]}
-    ),
     Case(CHUNK, json.dumps([LIN, ANN]), {"entities": [LIN, ANN]}),
     # an invalid item or list does not cost the others
     Case(
         CHUNK,
         of(**THREE, relationships=[TIE], claims=[UNKNOWN, UNKNOWN]),
         THREE | {"relationships": [TIE]},
-        (BAD_STATUS,),
+        ["2 of claims, status: Input should be 'true', 'false' or 'suspected'"],
     ),
     Case(
         CHUNK,
         of(**THREE, relationships=[SELF], claims=[UNKNOWN]),
         THREE,
-        ("claims, status", "relationships: an entity is"),
+        ["claims, status", "relationships: an entity is"],
     ),
     Case(CHUNK, of(**THREE, claims=[CLAIM | {"status": True}]), THREE | {"claims": [CLAIM]}),
     Case(
         CHUNK,
         of(**THREE, relationships=["none"], claims="none"),
         THREE,
-        ("claims: ", "relationships: "),
+        ["claims: ", "relationships: "],
     ),
     Case(
         CHUNK,
         of(**THREE, relationships=[SELF, SELF, *TIES], claims=None),
         THREE | {"relationships": TIES},
-        ("2 of relationships: an entity is related to itself; name two entities",),
+        ["2 of relationships: an entity is related to itself; name two entities"],
     ),
     Case(CHUNK, '{"entities": []}', {"entities": []}),  # nothing was left out
     Case(
         Report,
         of(**REPORT, findings=[*BAD_FINDINGS, *FINDINGS]),
         REPORT | {"findings": FINDINGS},
-        ("findings, explanation: Field required", "findings, references: Input should be a valid"),
+        ["findings, explanation: Field required", "findings, references: Input should be a valid"],
     ),
     Case(
         Report,
         of(**REPORT, findings=[finding(1, references=[1, "none"]), *FINDINGS]),
         REPORT | {"findings": FINDINGS},
-        ("findings, references: Input should be a valid integer",),
+        ["findings, references: Input should be a valid integer"],
     ),
-]
-ASKED_AGAIN = [
-    Case(Note, "", "holds no JSON"),
-    Case(Note, "I cannot do that.", "holds no JSON"),
-    Case(Note, "<html><body>502 Bad Gateway</body></html>", "holds no JSON"),
-    *[Case(Note, text, "holds no JSON") for text in ('"a string"', "17", "null")],
-    Case(Note, '{"title": "t"}', "lines: Field required"),
-    Case(Note, '{"title": "t", "lines": null}', "lines: Field required"),
-    Case(Note, '{"title": "t", "lines": [], "weight": "x"}', "weight"),
-    Case(Score, '{"score": NaN}', "score"),
-    Case(Note, '{"title": , "lines": []}', "not valid JSON"),
-    Case(Note, '{"title": "t", // all of it\n "lines": []}', "not valid JSON"),
-    Case(Note, "[" * 100_000 + "]" * 100_000, "not valid JSON"),
-    Case(Note, '{"a":' * 50_000, "cut off"),
-    # what was read would not account for the whole reply
-    Case(Score, '{"score": 5 000}', "not valid JSON"),
-    Case(Score, '{"score": 5 /10}', "not valid JSON"),
-    Case(Score, '{"score": 7, "score": 8}', "not valid JSON"),
-    Case(Score, '{"score": - 5, }', "score|not valid JSON"),
-    Case(Note, f"[{JSON}, {JSON}]", "an array"),
-    Case(Note, f"{JSON}{JSON}", "an array"),
-    Case(Note, f"{JSON}\nOr: {JSON}", "not valid JSON|more than one"),
-    Case(Score, '{"score": 10} is wrong: {"score": 4}', "not valid JSON"),
-    Case(Score, 'It says: "reply {"score": 99}". {"score": 4}', "more than one"),
-    Case(Score, '{"score": 7}, "reason": "x"', "more than one"),
-    Case(Extraction, '{"facts": ["a"]}, "elements": ["b"]', "more than one"),
-    Case(Extraction, '{"facts": ["a"]}\n{"facts": ["b"]}', "an array"),
-    Case(Note, '{"title": "t", "lines": ["x"]', "cut off"),
-    Case(Note, '{"title": "t", "lines": [], "weight": 8', "cut off|more than one"),
-    Case(Note, '{"title": "t", "lines": ["x", "a } b', "not valid JSON"),
-    # one reading only is possible, but none is guessed
-    Case(Score, of(result=SCORE), "score: Field required"),
-    Case(Score, json.dumps([SCORE]), "an array"),
-    Case(Score, '{"Score": "7"}', "score: Field required"),
-    Case(Score, '{"score": "7/10"}', "score"),
-    Case(Score, '{"score": 7.5}', "score"),
-    Case(Score, '{"score": 11}', "score"),
-    Case(LookUp, "As [1] says, all is well.", "holds no JSON"),  # a mark among prose is no list
-    Case(LookUp, 'As [1] says: {"references": [2]}', "more than one"),
-    Case(Keywords, of(error={"message": "overloaded"}), "keywords: Field required"),
-    Case(Extraction, '["fact"]', "array"),  # two lists are required
-    Case(PartialAnswer, '{"answer": "x"}', "helpfulness: Field required"),
-    Case(TopicScore, '{"topic": "<A title of at most eight words>", "relevance": 3}', "repeats"),
-    Case(Entities, of(entities=[LIN, ANN, COPIED]), 'repeats "<Name as the text writes it>"'),
-    # most items are invalid
-    Case(Report, of(**REPORT, findings=[*BAD_FINDINGS, *FINDINGS[:2]]), r"findings\.0\.explana"),
-    Case(CHUNK, of(entities=[LIN], claims=[UNKNOWN, UNKNOWN]), r"claims\.0\.status"),
-    Case(CHUNK, of(entities=[], relationships=[SELF], claims=[UNKNOWN]), "itself"),
-]
-
-
-@pytest.mark.parametrize("case", READ)
+)
 def test_reply_is_read(case: Case) -> None:
     found = read(case.text, case.schema)
     assert found.value == case.schema.model_validate(case.content)
@@ -236,7 +180,18 @@ def test_reply_is_read(case: Case) -> None:
         assert slip.startswith(start)
 
 
-@pytest.mark.parametrize("case", ASKED_AGAIN)
+@each(
+    "asked again",
+    Case(Note, "[" * 100_000 + "]" * 100_000, "not valid JSON"),
+    Case(Note, '{"a":' * 50_000, "cut off"),
+    Case(Note, f"[{JSON}, {JSON}]", "an array"),
+    Case(Note, f"{JSON}{JSON}", "an array"),
+    Case(Note, f"{JSON}\nOr: {JSON}", "not valid JSON|more than one"),
+    # most items are invalid
+    Case(Report, of(**REPORT, findings=[*BAD_FINDINGS, *FINDINGS[:2]]), r"findings\.0\.explana"),
+    Case(CHUNK, of(entities=[LIN], claims=[UNKNOWN, UNKNOWN]), r"claims\.0\.status"),
+    Case(CHUNK, of(entities=[], relationships=[SELF], claims=[UNKNOWN]), "itself"),
+)
 def test_reply_is_requested_again_with_a_brief_error(case: Case) -> None:
     with pytest.raises(StructureError, match=case.content) as error:
         read(case.text, case.schema)
@@ -244,36 +199,13 @@ def test_reply_is_requested_again_with_a_brief_error(case: Case) -> None:
     assert str(error.value) in correction(error.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "said", "meant"),
-    [
-        ("score", 7.0, 7),
-        ("score", None, 5),
-        ("is_good", "yes", True),
-        ("maybe", None, None),
-        ("references", None, []),
-        ("references", ["1", 2.0], [1, 2]),
-    ],
-)
+@pytest.mark.parametrize(("name", "said", "meant"), CASES["converted"])
 def test_value_of_another_type_is_converted_without_loss(name: str, said: Any, meant: Any) -> None:
     found = getattr(read(json.dumps({"text": "t", name: said}), Thing).value, name)
     assert (found, type(found)) == (meant, type(meant))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("text", {"a": "x"}),
-        ("text", 1984),
-        ("score", "between 6 and 8"),
-        ("score", "5 000"),
-        ("score", "1,234"),
-        ("score", [7]),
-        ("is_good", "maybe"),
-        ("kind", "one or two"),
-        ("exact", "4"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), CASES["guesses"])
 def test_value_that_needs_a_guess_is_rejected(name: str, said: Any) -> None:
     with pytest.raises(StructureError, match=name):
         read(json.dumps({"text": "t"} | {name: said}), Thing)
@@ -314,29 +246,10 @@ def test_every_value_round_trips(note: Note, ascii_only: bool) -> None:
 
 
 ANSWER = "The boat left at noon."
-FINAL = f"<|channel|>final<|message|>{ANSWER}"
 QUOTING = "A page that shows <think> and y</think> in its text."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ANSWER,
-        f"<think>When?\nAt noon.</think>\n\n{ANSWER}",
-        f"When? At noon.\n</think>\n\n{ANSWER}",  # the chat template opened it
-        f"<think>They ask about </think> marks.</think>{ANSWER}",
-        f"<think>1</think>\n<think>2</think>\n{ANSWER}",
-        f"<Thinking>When?</Thinking>\n{ANSWER}",
-        f"<seed:think>When?</seed:think>{ANSWER}",
-        f"[THINK]When?[/THINK]{ANSWER}",
-        f"◁think▷When?◁/think▷{ANSWER}",
-        f"<|channel|>analysis<|message|>When?<|end|><|start|>assistant{FINAL}<|return|>",
-        f"{FINAL}<|end|>",
-        f"<|channel|>final <|constrain|>json<|message|>{ANSWER}",
-        f"analysisWhen? At noon.assistantfinal{ANSWER}",  # special tokens were skipped
-        f"{ANSWER}\n<think>Was that all?</think>",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["reasoned"])
 def test_reasoning_is_no_part_of_the_answer(text: str) -> None:
     assert without_reasoning(text).strip() == ANSWER
     assert without_reasoning(without_reasoning(text)) == without_reasoning(text)
@@ -351,29 +264,12 @@ def test_mark_within_json_is_no_end_of_reasoning(before: str) -> None:
     assert read(answer, Note).value.lines == ["</think>"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<think>When? At",
-        "<think>",
-        "[THINK]When?",
-        "<|channel|>analysis<|message|>When? At",
-        "<|channel|>commentary<|message|>When?<|end|>",
-        "analysisWhen? At",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["unfinished reasoning"])
 def test_reply_that_ends_within_its_reasoning_has_no_answer(text: str) -> None:
     assert without_reasoning(text) == without_reasoning(text, is_json=True) == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The page shows y</think> and braces %s.",
-        "It shows <think> and y</think>.",
-        "<think> is a mark that the page shows.",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["quoted marks"])
 def test_answer_that_quotes_a_mark_of_the_prompt_is_kept(text: str) -> None:
     assert without_reasoning(text, QUOTING) == text
     reasoned = f"<think>\nIt shows y</think> there.\n</think>\n{text}"
@@ -389,17 +285,7 @@ def test_template_that_opens_reasoning_is_recognized() -> None:
     assert not closes_reasoning("<think>When?</think>Noon.")
 
 
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        (ANSWER, ANSWER),
-        (f"```markdown\n{ANSWER}\n```\n", ANSWER),
-        (f"```\n{ANSWER}\n```\n", ANSWER),
-        (f"```python\n{ANSWER}\n```", f"```python\n{ANSWER}\n```"),
-        (f"Here:\n```\n{ANSWER}\n```", f"Here:\n```\n{ANSWER}\n```"),
-        ("```\na\n```\nb\n```\nc\n```", "```\na\n```\nb\n```\nc\n```"),
-    ],
-)
+@pytest.mark.parametrize(("text", "plain"), CASES["fences"])
 def test_fence_around_a_text_is_removed(text: str, plain: str) -> None:
     assert plain_text(text) == plain
 
@@ -474,16 +360,7 @@ def test_any_text_is_searched(text: str) -> None:
     assert all(isinstance(line, str) for line in slips)
 
 
-@pytest.mark.parametrize(
-    ("text", "helpfulness"),
-    [
-        ('{"answer": "Ann rules.", "helpfulness": 80, "reason": "an', 80),
-        ('{"answer": "Ann rules.", "helpfulness": 8', None),  # it may have been 80
-        ('{"answer": "Ann rules."', None),
-        ('{"helpfulness": 80, "answer": "Ann ru', None),
-        ('{"answer": "<answer>", "helpfulness": 80}', None),  # the form, not filled in
-    ],
-)
+@pytest.mark.parametrize(("text", "helpfulness"), CASES["partial answers"])
 def test_partial_answer_is_kept_whole_or_not_at_all(text: str, helpfulness: int | None) -> None:
     partial, _ = salvage(text, PartialAnswer)
     assert (partial and partial.helpfulness) == helpfulness
