@@ -10,7 +10,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.contexts import full_contexts, nodes_within, top_contexts, top_nodes
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.ranking import best_of_nodes, top
+from gsum_assets.retrieval.ranking import top
 from tests.retrieval.toys import collection, rank_questions, toy_questions
 from tests.rows import question_rows
 
@@ -82,20 +82,10 @@ def test_top_is_a_full_sort_by_score_then_id(ids, data, depth):
     assert top(np.array([scores]), ids, depth)[0].tolist() == expected
 
 
-def test_top_orders_each_row_independently():
-    scores = np.array([[3.0, 1, 2], [1, 2, 3]])
-    assert top(scores, ["a", "b", "c"], 2).tolist() == [[0, 2], [2, 1]]
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nan_score_raises(bad):
     with pytest.raises(ValueError, match=r"'b' for question 1 is -?(nan|inf)"):
         top(np.array([[1.0, 2.0], [1.0, bad]]), ["a", "b"])
-
-
-def test_document_scores_as_its_best_chunk():
-    nodes = np.array([[1, 5, 2, 3, 4], [0, -1, -2, -3, -4]])
-    assert best_of_nodes(nodes, collection()).tolist() == [[5, 3, 4], [0, -2, -4]]
 
 
 def test_rankings_have_the_declared_schema_and_order():
@@ -118,13 +108,6 @@ def test_rankings_have_the_declared_schema_and_order():
     ]
 
 
-def test_depth_limits_each_question_and_level():
-    table = rank_questions(
-        Dense, toy_questions(("?", None, 0), ("?", None, 1)), collection(), depth=2
-    )
-    assert table["rank"].to_pylist() == [1, 2] * 4
-
-
 def test_block_size_does_not_matter(monkeypatch):
     questions = toy_questions(
         *(("?", document, axis) for document in (None, "boats") for axis in range(3))
@@ -132,19 +115,6 @@ def test_block_size_does_not_matter(monkeypatch):
     whole = rank_questions(Dense, questions, collection())
     monkeypatch.setattr(ranking, "_CELLS_AT_ONCE", 1)
     assert rank_questions(Dense, questions, collection()).equals(whole)
-
-
-def test_retriever_is_built_once_per_scope():
-    built = []
-
-    def build(scope):
-        built.append(scope.document_ids)
-        return Dense(scope)
-
-    rank_questions(
-        build, toy_questions(("a", "boats", 0), ("b", None, 0), ("c", "boats", 1)), collection()
-    )
-    assert built == [["boats"], ["apples", "boats", "clouds"]]
 
 
 # Contexts of nodes: passages and texts written from them.

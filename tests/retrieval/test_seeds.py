@@ -6,19 +6,9 @@ import pytest
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.seeds import Seeds, names, parts, phrases, with_names_twice
+from gsum_assets.retrieval.seeds import Seeds, with_names_twice
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import collection, of_texts, toy_questions
-
-
-def test_names_are_capitalized_words_after_the_first():
-    assert names("Where did Ann-Marie and Émile meet the clerk of Ashby?") == [
-        "Ann",
-        "Marie",
-        "Émile",
-        "Ashby",
-    ]
-    assert names("Boats") == names("") == names("what is it?") == []
 
 
 def test_question_keeps_all_fields_except_its_text():
@@ -54,39 +44,12 @@ def test_document_words_chunk_words_and_vectors_add_up():
     )
 
 
-def test_phrases_are_quotations_and_words_in_capitals():
-    assert phrases("What is the plot of IN THE GARDEN?") == [("IN", "THE", "GARDEN")]
-    assert phrases('What is told in "the second key" of ALL I HAVE?') == [
-        ("the", "second", "key"),
-        ("ALL", "I", "HAVE"),
-    ]
-    assert phrases("Did the Project Manager like Ann's TV?") == phrases('a "key"') == []
-
-
 def test_phrase_of_common_words_is_found_word_for_word():
     here = of_texts("the garden in the town", "garden, in a garden", "In the Garden\nIt began.")
     questions = toy_questions(("What is the plot of IN THE GARDEN?", None, 0))
     plain = toy_questions(("What is the plot of in the garden?", None, 0))
     named, unnamed = (Seeds(here, "en").scores(asked).nodes[0] for asked in (questions, plain))
     assert named - unnamed == pytest.approx([0, 0, 0.4])
-
-
-def test_parts_are_what_a_question_asks_for_one_by_one():
-    assert parts(
-        "Summarize the cost of the ferry, the paint of the boats, and who sold apples."
-    ) == [
-        "Summarize the cost of the ferry",
-        "the paint of the boats",
-        "who sold apples.",
-    ]
-    assert parts("Why did the ferry stop? What did Ann pay the clerk?") == [
-        "Why did the ferry stop?",
-        "What did Ann pay the clerk?",
-    ]
-    # one part alone: "tea" has one content word, "he" stands for a name of the first part
-    assert parts("Who sold the ferry and tea?") == []
-    assert parts("Why did Ben leave town and where did he sell boats?") == []
-    assert parts("") == []
 
 
 def test_best_chunk_of_each_part_scores_higher():
