@@ -32,12 +32,15 @@ class Fusion:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and the sum of the weights."""
-        nodes, documents = 0.0, 0.0
-        for retriever, weight in self._retrievers:
-            scores = retriever.scores(questions)
-            nodes = nodes + weight * self._scale(scores.nodes)
-            documents = documents + weight * self._scale(scores.documents)
-        return Scores(np.asarray(nodes), np.asarray(documents))
+        weights = [weight for _, weight in self._retrievers]
+        levels = zip(*(each.scores(questions) for each, _ in self._retrievers), strict=True)
+        return Scores(*(self._fused(scores, weights) for scores in levels))
+
+    def _fused(self, scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+        total = np.zeros(scores[0].shape)  # float64, whatever the scores are
+        for of_retriever, weight in zip(scores, weights, strict=True):
+            total += weight * self._scale(of_retriever)
+        return total
 
 
 def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:

@@ -96,7 +96,7 @@ class Fixed:
     """A retriever that knows its answer."""
 
     def __init__(self, *scores):
-        self.found = np.array([scores], dtype=np.float64)
+        self.found = np.array([scores], dtype=np.float32)
 
     def scores(self, questions):
         return Scores(self.found, -self.found)
@@ -122,6 +122,7 @@ def test_weighted_sum_known_values():
     fused = Fusion([(Fixed(0, 5, 10), 0.6), (Fixed(-1, 1, -1), 0.4)], min_max)
     found = fused.scores(toy_question("?"))
     np.testing.assert_allclose(found.nodes, [[0, 0.6 * 0.5 + 0.4, 0.6]])
+    assert found.nodes.dtype == np.float64
     np.testing.assert_allclose(found.documents, [[0.6 + 0.4, 0.3, 0.4]])
 
 
