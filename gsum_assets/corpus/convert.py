@@ -48,6 +48,7 @@ class Conversion:
             "text": converted.text,
             "page_starts": converted.page_starts,
             "page_labels": converted.labels,
+            "left_out": converted.left_out,
         }
         return converted
 
@@ -77,7 +78,8 @@ class Conversion:
                     row["title"],
                     row["text"],
                     tuple(row["page_starts"]),
-                    tuple(row.get("page_labels") or ()),  # not stored by earlier versions
+                    tuple(row.get("page_labels") or ()),
+                    row.get("left_out") or "",  # not stored by earlier versions
                 )
                 for row in rows.to_pylist()
             }

@@ -198,7 +198,9 @@ def load_records(records: Iterable[Record], settings: CorpusSettings, convert: C
                 raise _UnusableError(f"id already used by {location}; rename one of the two")
             converted = convert(record) if record.converter else None
             if converted is not None:
-                record = replace(record, title=converted.title, text=converted.text)
+                metadata = {**record.metadata, "left_out": converted.left_out}
+                title, text = converted.title, converted.text
+                record = replace(record, title=title, text=text, metadata=metadata)
             document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
             source = record.document_id, record.file, record.line

@@ -119,6 +119,7 @@ TABLES: Mapping[str, Table] = {
             text("text", "plain text or Markdown"),
             Column("page_starts", pa.list_(INT), "first character of each page or caption"),
             Column("page_labels", pa.list_(TEXT), "their names; empty: numbered from 1"),
+            text("left_out", "what of the file is not in the text, with counts; empty: nothing"),
         ),
         document_table(
             "document_sections",

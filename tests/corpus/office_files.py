@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 
@@ -28,18 +29,43 @@ def encrypted_pdf() -> bytes:
 
 def pdf(pages: Sequence[Sequence[str]], title: str = "") -> bytes:
     """Pages of lines of ASCII; a page without lines is as a scan's, without text."""
+    return drawn_pdf(
+        [[(50, 800 - 12 * i, 10, line) for i, line in enumerate(lines)] for lines in pages], title
+    )
+
+
+def drawn_pdf(
+    pages: Sequence[Sequence[tuple[float, float, float, str]]],
+    title: str = "",
+    annotations: str = "",
+    rotated: int = 0,
+    private: bool = False,
+) -> bytes:
+    """Pages of texts of ASCII, each with its place, from left and below, and the size of its font.
+
+    "{^6}" is a raised and "{_6}" a lowered run, `annotations` are objects of the first page;
+    `private` gives the letters codes of private use.
+    """
     n = len(pages)
-    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(n))
+    kids = " ".join(f"{5 + 2 * i} 0 R" for i in range(n))
+    codes = "".join(f"<{c:02x}> <{0xE000 + c if private else c:04x}>" for c in range(33, 127))
+    to_unicode = f"1 begincodespacerange <00> <ff> endcodespacerange 94 beginbfchar {codes}"
+    to_unicode += " endbfchar"
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {n} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 4 0 R >>",
+        f"<< /Length {len(to_unicode)} >>\nstream\n{to_unicode}\nendstream",
     ]
-    for i, lines in enumerate(pages):
-        drawn = "".join(f"({_escaped(line)}) Tj T*\n" for line in lines)
-        stream = f"BT /F1 10 Tf 12 TL 50 800 Td\n{drawn}ET"
+    for i, texts in enumerate(pages):
+        stream = "".join(
+            f"BT /F1 {size} Tf {x} {y} Td {_shown(text, size)} ET\n" for x, y, size, text in texts
+        )
+        if rotated == 90:
+            stream = f"0 1 -1 0 595 0 cm\n{stream}"
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * i} 0 R "
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {6 + 2 * i} 0 R "
+            f"/Rotate {rotated} /Annots [{annotations if not i else ''}] "
             "/Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
@@ -56,6 +82,16 @@ def pdf(pages: Sequence[Sequence[str]], title: str = "") -> bytes:
         f"startxref\n{len(body)}\n%%EOF\n"
     )
     return body.encode("ascii")
+
+
+def _shown(text: str, size: float) -> str:
+    """Operators that show a text of the size, runs that are raised or lowered in small letters."""
+    operators = []
+    for part in re.split(r"(\{[\^_][^}]*\})", text):
+        rise = {"{^": 4, "{_": -2}.get(part[:2], 0)
+        bare, scale = (part[2:-1], 0.6) if rise else (part, 1)
+        operators.append(f"/F1 {scale * size} Tf {rise} Ts ({_escaped(bare)}) Tj")
+    return " ".join(operators)
 
 
 def _escaped(text: str) -> str:

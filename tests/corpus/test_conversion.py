@@ -12,7 +12,6 @@ from gsum_assets.corpus.conversion.formats import (
     Converted,
     useful_title,
 )
-from gsum_assets.corpus.conversion.pdf import paragraphs, without_running_lines
 from gsum_assets.corpus.conversion.worker import convert
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import Locations, sections_of
@@ -111,48 +110,6 @@ def test_unreadable_files_state_the_cause(
     for fragment in fragments:
         assert fragment in str(error.value)
     assert ";" in str(error.value)  # a remedy
-
-
-def test_paragraph_lines_are_joined() -> None:
-    wide = "The harbour master wrote to the clerk that the new bridge was very well-"
-    page = [
-        wide,
-        "known in all of the town, and that the lamp of the lighthouse would be ex-",
-        "changed in the winter, as described in /usr/share/doc/and/so/on/and/so/on/",
-        "bridge.",
-        "A short line",
-        "• an item of a list, which is as wide as the lines of this paragraph are",
-        "Contents . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . 3",
-        "and well-known words",
-    ]
-    (text,) = paragraphs([page])
-    assert text.split("\n") == [
-        "The harbour master wrote to the clerk that the new bridge was very well-known in all of "
-        "the town, and that the lamp of the lighthouse would be exchanged in the winter, as "
-        "described in /usr/share/doc/and/so/on/and/so/on/bridge.",
-        "A short line",
-        "• an item of a list, which is as wide as the lines of this paragraph are",
-        "Contents . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . 3",
-        "and well-known words",
-    ]
-
-
-def test_text_repeated_on_most_pages_is_removed() -> None:
-    pages = [
-        ["The Report", f"Text {word}.", "more", f"and {word}", f"{n} / 5"]
-        for n, word in enumerate("abcde")
-    ]
-    assert without_running_lines(pages) == [[f"Text {w}.", "more", f"and {w}"] for w in "abcde"]
-    assert without_running_lines(pages[:3]) == pages[:3]
-
-
-def test_chapter_header_is_removed_near_its_pages_only() -> None:
-    titles = ["The Sea"] * 3 + [""] * 12 + ["The Sea"]
-    words = [f"Wave{'x' * i}" for i in range(len(titles))]
-    pages = [[t, w, "more", f"{w} and", f"so {w}."] for t, w in zip(titles, words, strict=True)]
-    found = without_running_lines(pages)
-    assert ["The Sea" in lines for lines in found] == [False] * 15 + [True]
-    assert all(word in lines for word, lines in zip(words, found, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class Converter:
         if problem := message.get("problem"):
             raise ConversionError(problem)
         starts, labels = tuple(message["page_starts"]), tuple(message["labels"])
-        return Converted(message["title"], message["text"], starts, labels)
+        return Converted(message["title"], message["text"], starts, labels, message["left_out"])
 
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None

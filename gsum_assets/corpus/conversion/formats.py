@@ -15,9 +15,10 @@ from typing import Literal
 
 from gsum_assets.corpus.decoding import NotTextError, decode
 
-_OWN_VERSION = "2"  # increase it when the text of a file may change
+_OWN_VERSION = "3"  # increase it when the text of a file may change
 _HTML = ("beautifulsoup4", "lxml", "markdownify")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_LONGEST_COUNT = 900  # characters; metadata have at most 1,000
 _LONGEST_TITLE = 200  # characters; anything longer is a text
 _JUNK = re.compile(
     r"""
@@ -96,12 +97,14 @@ class Converted:
     title : title in the document, "" without a useful one.
     page_starts : first character of each page, slide, caption, row or cell; empty for others.
     labels : name of the location that begins there, "12:40"; empty: they are numbered from 1.
+    left_out : what of the file is not in the text, with counts; "" if nothing is known to be.
     """
 
     title: str
     text: str
     page_starts: Sequence[int] = ()
     labels: Sequence[str] = ()
+    left_out: str = ""
 
 
 @contextmanager
@@ -130,6 +133,48 @@ def paged(
     ends = accumulate(len(page) + len(separator) for page in pages)
     starts = [0, *ends][: len(pages)]
     return Converted(title, separator.join(pages), tuple(starts), tuple(labels))
+
+
+def counted(*left_out: tuple[str, Sequence[str]]) -> str:
+    """Return what was left out in words: `3 hidden rows ("…", "…")`, with the first texts."""
+    parts = []
+    for name, texts in left_out:
+        distinct = {re.sub(r"\d+", "#", text): " ".join(text.split()) for text in reversed(texts)}
+        shown = ", ".join(f'"{text[:80]}"' for text in list(distinct.values())[:-4:-1] if text)
+        plural = name if len(texts) == 1 else _plural(name)
+        if texts:
+            parts.append(f"{len(texts):,} {plural}" + (f" ({shown})" if shown else ""))
+    return "; ".join(parts)[:_LONGEST_COUNT]
+
+
+def _plural(name: str) -> str:
+    head, *tail = re.split(r"(?= of | in | or )", name)
+    return "".join([f"{head}s", *tail])
+
+
+def raised(before: str, run: str, is_note: bool = False) -> str:
+    """Return a superscript as it is read behind a text: `^6` of a power, ` [3]` of a note.
+
+    Ordinals and single signs stay as they are: 19th, word*.
+    """
+    run = run.strip()
+    if not run or _UNMARKED.fullmatch(run):
+        return run
+    if not before.strip() or before[-1] in "([/ \n":
+        return f"[{run}] " if run[0].isdigit() else run
+    if is_note and not run.startswith("["):
+        return f" [{run}]"
+    if not _NOTE.fullmatch(run):
+        return f"^{run}" if len(run) < 4 else f" {run}"
+    number, word = _LAST_NUMBER.search(before), _LAST_WORD.search(before)
+    is_power = (number and len(number[0]) < 3) or (word and len(word[0]) < 3)
+    return f"^{run}" if is_power else f" [{run}]"
+
+
+_UNMARKED = re.compile(r"st|nd|rd|th|er|ère|re|e|ème|o|a|os|as|TM|SM|\W|[*†‡§]+", re.IGNORECASE)
+_NOTE = re.compile(r"\d{1,3}([,–-] ?\d{1,3})*")
+_LAST_NUMBER = re.compile(r"(?<![^\s(×·*])[\d.,]*\d$")
+_LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+$")
 
 
 def tidied(text: str) -> str:

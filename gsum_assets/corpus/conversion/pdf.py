@@ -1,22 +1,64 @@
-"""Text of PDF files."""
+"""Text of PDF files.
+
+PDFium gives the characters of a page in the order in which they are drawn, with their places. Lines
+are put together by place, columns are read one after the other, and what runs at the edges of most
+pages is left out.
+"""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Sequence, Set
+from ctypes import POINTER, byref, c_double, cast, create_string_buffer
+from itertools import pairwise, zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gsum_assets.corpus.conversion.fonts import unreadable_lines, words_of
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
     Report,
-    paged,
+    counted,
+    raised,
     useful_title,
 )
 
-_SOFT_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n?")  # PDFium's marks of a hyphen at a line's end
-_UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\uffff]")
+_OCR = "recognize its text first, for example with `ocrmypdf {}in.pdf out.pdf`, and use the result"
+_UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_LAST_NUMBER = re.compile(r"(\S) +(?=\d{1,4}$)")
+_FIRST_NUMBER = re.compile(r"(\d{1,4}) +(?=\S)")
 _LETTER = re.compile(r"[^\W_]")
+_LINE = re.compile(r"[^\s\ufffe](?:[^\r\n\ufffe]*(?:[^\s\ufffe]|\ufffe))?")
+"""A line; PDFium has U+FFFE for a hyphen at its end, and nothing else before the next line."""
+_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ud800-\udfff\ufffe\uffff]")
+_DIGITS = re.compile(r"\d+")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+_DESCENT = 0.2  # share of a character's height below the baseline
+_SHIFT = 0.13  # of the font's size, by which a raised or lowered character differs from its line
+
+
+class Line(NamedTuple):
+    """A line of a page, the height of its baseline and size of its font in points; 0: unknown."""
+
+    text: str
+    base: float = 0.0
+    size: float = 0.0
+
+
+class _Piece(NamedTuple):
+    """Characters `start` to `end` of a page that PDFium has on one line, and their place.
+
+    `shift` says whether its last character is raised (1) or lowered (-1) against the others.
+    """
+
+    start: int
+    end: int
+    left: float
+    right: float
+    base: float
+    size: float
+    shift: int
 
 
 def convert_pdf(content: bytes, report: Report) -> Converted:
@@ -26,17 +68,16 @@ def convert_pdf(content: bytes, report: Report) -> Converted:
     try:
         with pypdfium2.PdfDocument(content) as document:
             n_pages = len(document)
-            pages = []
+            pages, remarks = [], []
             for number in range(n_pages):
                 page = document[number]
                 text_page = page.get_textpage()
                 try:
-                    page_text = text_page.get_text_range()
+                    pages.append(_Page(page, text_page).lines())
+                    remarks.append(_annotations(page))
                 finally:
                     text_page.close()
                     page.close()
-                page_text = page_text.replace("\r\n", "\n").replace("\r", "\n")
-                pages.append(_UNPRINTED.sub("", _SOFT_HYPHEN.sub("", page_text)).split("\n"))
                 report(number + 1, n_pages)
             title = useful_title(_UNPRINTED.sub("", document.get_metadata_dict().get("Title", "")))
     except pypdfium2.PdfiumError as error:
@@ -49,113 +90,484 @@ def convert_pdf(content: bytes, report: Report) -> Converted:
             f"not readable as PDF ({str(error).rstrip('.')}); open it in a viewer and print it to "
             "a new PDF, or download it again"
         ) from error
-    texts = paragraphs(without_running_lines(pages))
-    if not any(_LETTER.search(text) for text in texts):
+    n_lines = sum(map(len, pages))
+    pages, unreadable = _readable(pages)
+    n_unreadable = len(unreadable)
+    if n_unreadable and n_unreadable > 0.5 * n_lines:
         raise ConversionError(
-            f"no text on its {n_pages:,} pages, probably a scan; recognize its text first, for "
-            "example with `ocrmypdf in.pdf out.pdf`, and use the result"
+            f"the letters of {n_unreadable:,} of its {n_lines:,} lines have no usable meaning (a "
+            f"broken font map); {_OCR.format('--force-ocr ')}"
         )
-    return paged(title, texts)
+    pages, running = without_running_lines(pages)
+    text, starts = joined(pages, remarks)
+    if not _LETTER.search(text):
+        raise ConversionError(
+            f"no text on its {n_pages:,} pages, probably a scan; {_OCR.format('')}"
+        )
+    left_out = counted(("running line", running), ("line in a broken font", unreadable))
+    return Converted(title, text, starts, left_out=left_out)
 
 
-_EDGE_LINES = 2  # top and bottom lines of a page that may be a running header or footer
-_MIN_PAGES = 4  # on fewer pages, repeated lines may be text
-_REPEATED = 0.3  # share of pages with the line; left and right pages may differ
-_NEAR = 4  # pages before and after a page; two of them repeat its chapter's header
-_FULL = 0.75  # share of the usual width; a shorter line ends its paragraph
+class _Page:
+    """The characters of a page and their places, in points from its shown lower left corner."""
+
+    def __init__(self, page: Any, text_page: Any) -> None:
+        import pypdfium2.raw as pdfium
+
+        self._handle = text_page.raw
+        self._text = text_page.get_text_range()
+        self._is_odd = len(self._text) != pdfium.FPDFText_CountChars(self._handle)
+        self._turn = page.get_rotation()
+        self._box, self._get_box = pdfium.FS_RECTF(), pdfium.FPDFText_GetLooseCharBox
+        self._count_rects, self._get_rect = pdfium.FPDFText_CountRects, pdfium.FPDFText_GetRect
+
+    def lines(self) -> list[Line]:
+        """Return the lines in reading order."""
+        text = self._text
+        if self._is_odd:  # characters cannot be told by their number
+            return [Line(line) for line in _clean(text).replace("\r\n", "\n").split("\n")]
+        pieces = [self._piece(*match.span()) for match in _LINE.finditer(text)]
+        pieces = self._in_order(pieces) if pieces else pieces
+        rows: list[list[_Piece]] = []
+        for piece in pieces:
+            if rows and _is_same_row(rows[-1][-1], piece):
+                rows[-1].append(piece)
+            else:
+                rows.append([piece])
+        is_clean = not _UNCLEAN.search(text)
+        lines = map(self._line, rows)
+        return (
+            list(lines) if is_clean else [line._replace(text=_clean(line.text)) for line in lines]
+        )
+
+    def _corners(self, index: int) -> tuple[float, ...]:
+        """Return left, lower, right and upper end of a character."""
+        box = self._box
+        self._get_box(self._handle, index, box)
+        return self._turned(box.left, box.bottom, box.right, box.top)
+
+    def _turned(self, left: float, low: float, right: float, high: float) -> tuple[float, ...]:
+        if self._turn == 90:
+            return low, -right, high, -left
+        if self._turn == 180:
+            return -right, -high, -left, -low
+        return (-high, left, -low, right) if self._turn == 270 else (left, low, right, high)
+
+    def _piece(self, start: int, end: int) -> _Piece:
+        if self._turn:
+            left, low, _, high = self._corners(start)
+            _, last_low, right, last_high = self._corners(end - 1)
+        else:
+            get, handle, box = self._get_box, self._handle, self._box
+            get(handle, start, box)
+            left, low, high = box.left, box.bottom, box.top
+            get(handle, end - 1, box)
+            last_low, right, last_high = box.bottom, box.right, box.top
+        size, last_size = high - low, last_high - last_low
+        base, last_base = low + _DESCENT * size, last_low + _DESCENT * last_size
+        if last_size > size:
+            size, base = last_size, last_base
+        return _Piece(start, end, left, right, base, size, _shift(last_base - base, size))
+
+    def _line(self, row: list[_Piece]) -> Line:
+        first = row[0]
+        if len(row) == 1 and not first.shift and not self._has_shift(first, first):
+            return Line(
+                self._spaced(self._text[first.start : first.end], first), first.base, first.size
+            )
+        main = max(row, key=lambda piece: (round(piece.size, 1), piece.end - piece.start))
+        text, right = "", first.left
+        for piece in row:
+            gap = piece.left - right
+            text += " " * (gap > 0.2 * main.size and self._text[piece.start - 1] != "\ufffe")
+            text = self._with_marks(text, piece, main, gap < -0.1 * main.size)
+            right = piece.right
+        return Line(text, main.base, main.size)
+
+    def _spaced(self, text: str, piece: _Piece) -> str:
+        """Return a line with a tab where its first or last number stands apart from the rest."""
+        if text[-1].isdigit() and (number := _LAST_NUMBER.search(text)):
+            before, after = piece.start + number.start(), piece.start + number.end()
+            if self._corners(after)[0] - self._corners(before)[2] > 1.5 * piece.size:
+                return f"{text[: number.end(1)]}\t{text[number.end() :]}"
+        if text[0].isdigit() and (number := _FIRST_NUMBER.match(text)):
+            before, after = piece.start + number.end(1) - 1, piece.start + number.end()
+            if self._corners(after)[0] - self._corners(before)[2] > 1.5 * piece.size:
+                return f"{number[1]}\t{text[number.end() :]}"
+        return text
+
+    def _has_shift(self, piece: _Piece, main: _Piece) -> bool:
+        for match in _DIGITS.finditer(self._text, piece.start, piece.end - 1):
+            if self._shift(match.end() - 1, main):
+                return True
+        return False
+
+    def _shift(self, index: int, main: _Piece) -> int:
+        _, low, _, high = self._corners(index)
+        return _shift(low + _DESCENT * (high - low) - main.base, main.size)
+
+    def _with_marks(self, text: str, piece: _Piece, main: _Piece, is_below: bool) -> str:
+        """Return a text with a piece behind it, in which raised characters are marked."""
+        own = self._text
+        ends = {match.end() for match in _DIGITS.finditer(own, piece.start, piece.end)}
+        at = piece.start
+        for end in sorted({*ends, piece.end}):
+            shift, start = self._shift(end - 1, main), end - 1
+            if not shift or end <= at:
+                continue
+            while start > at and not own[start - 1].isspace():
+                if self._shift(start - 1, main) != shift:
+                    break
+                start -= 1
+            while end < piece.end and self._shift(end, main) == shift:
+                end += 1
+            text += own[at:start]
+            run, at = own[start:end], end
+            if shift > 0:
+                text = text.rstrip() or text
+                text += raised(text, run)
+            elif re.search(r"\d ?[/⁄]$", text) or (is_below and text[-1:].isdigit()):
+                text = re.sub(r"\^?(\d+) ?[/⁄]?$", r" \1/", text).replace("  ", " ") + run
+            else:
+                text += f"_{run}" if text[-1:].isdigit() else run
+        return text + own[at : piece.end]
+
+    def _in_order(self, pieces: list[_Piece]) -> list[_Piece]:
+        """Return pieces in reading order: of one column from top to bottom, then of the next."""
+        if len(pieces) >= _COLUMN_LINES and not _RIGHT_TO_LEFT.search(self._text):
+            n_boxes = self._count_rects(self._handle, 0, -1)
+            leftmost = min(piece.left for piece in pieces)
+            n_right = sum(piece.left > leftmost + _LEAST_COLUMN for piece in pieces)
+            if n_boxes <= _MOST_BOXES and (
+                n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES
+            ):
+                sample = self._boxes(range(0, n_boxes, 4)) if n_boxes > _SAMPLE else None
+                if sample is None or _gutter(sample) is not None:
+                    pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
+        runs: list[list[_Piece]] = [[pieces[0]]]
+        for before, piece in pairwise(pieces):
+            if piece.base < before.base + piece.size:
+                runs[-1].append(piece)
+            else:
+                runs.append([piece])
+        if len(runs) == 1:
+            return pieces
+        spans = [(-max(p.base for p in run), -min(p.base for p in run)) for run in runs]
+        order = sorted(range(len(runs)), key=lambda i: spans[i])
+        if any(spans[after][0] <= spans[before][1] for before, after in pairwise(order)):
+            return pieces  # side by side
+        return [piece for i in order for piece in runs[i]]
+
+    def _boxes(self, indices: range) -> np.ndarray:
+        """Return left, lower, right and upper end of parts that are drawn at once."""
+        left, top, right, low = (c_double() for _ in range(4))
+        arguments = byref(left), byref(top), byref(right), byref(low)
+        get, handle, corners = self._get_rect, self._handle, []
+        for index in indices:
+            get(handle, index, *arguments)
+            corners.append((left.value, low.value, right.value, top.value))
+        boxes = np.array(corners)
+        return np.column_stack(self._turned(*boxes.T)) if self._turn else boxes
+
+    def _by_columns(self, pieces: list[_Piece], boxes: np.ndarray) -> list[_Piece]:
+        """Return pieces column by column where two columns of prose stand side by side.
+
+        What crosses the blank strip between them, such as a heading, is read before what is below.
+        """
+        x = _gutter(boxes)
+        if x is None:
+            return pieces
+        crosses = (boxes[:, 0] < x) & (boxes[:, 2] > x)
+        levels = np.sort(-boxes[crosses][:, (1, 3)].mean(1)).tolist()
+        bands: dict[int, list[_Piece]] = {}
+        for piece in pieces:
+            middle = -piece.base - 0.3 * piece.size
+            n_above = bisect_left(levels, middle - 0.5 * piece.size)
+            crossing = bisect_left(levels, middle + 0.5 * piece.size) > n_above
+            n_above = n_above if crossing else bisect_left(levels, -piece.base)
+            bands.setdefault(2 * n_above + crossing, []).append(piece)
+        ordered: list[_Piece] = []
+        n_prose = 0
+        middles = (boxes[:, 1] + boxes[:, 3]) / 2
+        for band in sorted(bands):
+            sides: tuple[list[_Piece], list[_Piece]] = ([], [])
+            for piece in bands[band]:
+                is_cut = piece.left < x < piece.right
+                for part in self._cut(piece, x) if is_cut else [piece]:
+                    sides[part.left >= x].append(part)
+            if band % 2 or not all(map(self._is_prose, sides)):
+                ordered += bands[band]
+                continue
+            n_prose += 1
+            inside = 2 * np.searchsorted(levels, -middles) == band
+            for side, of_side in ((sides[0], boxes[:, 2] <= x), (sides[1], boxes[:, 0] >= x)):
+                ordered += self._by_columns(side, boxes[inside & of_side])
+        return ordered if n_prose else pieces
+
+    def _cut(self, piece: _Piece, x: float) -> list[_Piece]:
+        """Return the parts of a piece left and right of a place."""
+        indices = range(piece.start, piece.end)
+        at = piece.start + bisect_left(indices, x, key=lambda i: self._corners(i)[0])
+        parts = []
+        for start, end in ((piece.start, at), (at, piece.end)):
+            bare = self._text[start:end].strip()
+            first = start + self._text[start:end].index(bare) if bare else start
+            parts += [self._piece(first, first + len(bare))] if bare else []
+        return parts if len(parts) == 2 else [piece]
+
+    def _is_prose(self, pieces: Sequence[_Piece]) -> bool:
+        """Return whether lines are those of paragraphs, not the cells of a table."""
+        if len(pieces) < _COLUMN_LINES:
+            return False
+        extent = max(p.right for p in pieces) - min(p.left for p in pieces)
+        widths = sorted(p.right - p.left for p in pieces)
+        n_lower = sum(self._text[piece.start].islower() for piece in pieces[1:])
+        return widths[len(widths) // 2] > 0.6 * extent and n_lower >= 0.3 * (len(pieces) - 1)
+
+
+_COLUMN_LINES = 4  # that a column has at least
+_LEAST_COLUMN = 90.0  # points of its width
+_MOST_BOXES = 3_000
+_SAMPLE = 40
+
+
+def _gutter(boxes: np.ndarray) -> float | None:
+    """Return the middle of the blank strip of 6 points or more that the fewest boxes cross."""
+    if len(boxes) < 2 * _COLUMN_LINES:
+        return None
+    left, right = boxes[:, 0], boxes[:, 2]
+    places = np.arange(left.min() + _LEAST_COLUMN, right.max() - _LEAST_COLUMN, 4.0)
+    if not len(places):
+        return None
+    crossing = ((left[:, None] < places + 3) & (right[:, None] > places - 3)).sum(0)
+    best = places[crossing.argmin()]
+    n_beside = min((left > best).sum(), (right < best).sum())
+    if n_beside < max(_COLUMN_LINES, 2 * crossing.min()):
+        return None
+    fewest = np.flatnonzero(crossing == crossing.min())
+    runs = np.split(fewest, np.flatnonzero(np.diff(fewest) > 1) + 1)
+    longest = max(runs, key=len)
+    return float(places[longest].mean())
+
+
+def _is_same_row(before: _Piece, piece: _Piece) -> bool:
+    """Return whether a piece stands behind another on its line; PDFium breaks lines at a shift."""
+    size = max(before.size, piece.size)
+    near = abs(piece.base - before.base) < 0.6 * size or (before.shift and piece.base < before.base)
+    return bool(near) and -0.8 * size < piece.left - before.right < 1.5 * size
+
+
+def _shift(difference: float, size: float) -> int:
+    if not _SHIFT * size < abs(difference) < 0.8 * size:
+        return 0
+    return 1 if difference > 0 else -1
+
+
+def _clean(text: str) -> str:
+    """Return characters that print; a mark of a hyphen at a line's end is a hyphen."""
+    return _UNPRINTED.sub("", text.replace("\ufffe", "-").replace("\xad", "-"))
+
+
+def _annotations(page: Any) -> list[str]:
+    """Return the comments on a page and the values of its form fields, one line each."""
+    import pypdfium2.raw as pdfium
+
+    if not (n_annotations := pdfium.FPDFPage_GetAnnotCount(page)):
+        return []
+
+    def value(name: bytes) -> str:
+        size = pdfium.FPDFAnnot_GetStringValue(annotation, name, None, 0)
+        buffer = create_string_buffer(size)
+        as_wide = cast(buffer, POINTER(pdfium.FPDF_WCHAR))
+        pdfium.FPDFAnnot_GetStringValue(annotation, name, as_wide, size)
+        return " ".join(_clean(buffer.raw[: size - 2].decode("utf-16-le", "replace")).split())
+
+    lines = []
+    for index in range(n_annotations):
+        annotation = pdfium.FPDFPage_GetAnnot(page, index)
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                name, state = value(b"T"), value(b"V") or value(b"AS")
+                lines += [f"{name}: {state}"] if state else []
+            elif kind in _COMMENTS and (said := value(b"Contents")):
+                by = f", {author}" if (author := value(b"T")) else ""
+                lines.append(f"[comment{by}: {said}]")
+        finally:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+    return lines
+
+
+_COMMENTS = frozenset({1, 3, 9, 10, 11, 12})  # text, free text, highlight, underline, …, strike-out
+
+
+def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[str]]:
+    """Return the lines without those whose letters have no usable meaning, and these."""
+    readable, unreadable = [], []
+    for lines in pages:
+        texts = [line.text for line in lines]
+        of_page = unreadable_lines(texts, words_of(texts))
+        readable.append([line for i, line in enumerate(lines) if i not in of_page])
+        unreadable += [lines[i].text for i in sorted(of_page)]
+    return readable, unreadable
+
+
+_NEAR = 4  # pages before and after a page, some of which have its running lines
 _NUMBER = re.compile(r"\d+")
-_WORD_END = re.compile(r"([^\W\d_]+)-$")
-_WORD_START = re.compile(r"([^\W\d_]+)")
-_ITEM = re.compile(r"([•▪◦‣∙*–—-]|\(?\w{1,3}[.)])\s|\d+(\.\d+)+\s")
-_LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # in tables of contents and forms
+_ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
+_PLACE = 3.0  # points by which a running line may stand higher or lower
+_MOST_EDGE = 6  # lines of a header or footer
+_PAGE_NUMBER = re.compile(
+    r"\W*#\W*(?:(?:of|von|de|sur|di|van|av|af|z|из|/)?\W*#\W*)?|.*\b(?:p|pp|page|seite|página|pagina|"
+    r"pag|pág|sida|side|sivu|strona|стр|страница|blatt)\b\W*#.*|#\t.*|.*\t#|#\W*[|–—·•]\W.*|.*\W[|–—·•]\W*#",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Lines in which a number, here "#", may be the page's."""
 
 
-def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the lines of each page without headers and footers.
+def without_running_lines(
+    pages: Sequence[Sequence[Line]],
+) -> tuple[list[list[Line]], list[str]]:
+    """Return the lines of each page without running headers and footers, and those left out.
 
-    These are lines at the edges of a page that repeat on many pages, or on several nearby ones,
-    such as the title of a chapter. All numbers count as equal, so that page numbers repeat, too.
+    These are lines at the top or bottom that have equal words at the same place of most pages
+    near by. Only a page number may differ. A header of the first page stays there, as it may be the
+    title, or name the columns of a table.
     """
-    if len(pages) < _MIN_PAGES:
-        return [list(lines) for lines in pages]
-    keys = [{_key(lines[i]) for i in _edges(lines)} for lines in pages]
-    counts = Counter(key for of_page in keys for key in of_page)
-    least = max(_MIN_PAGES - 1, _REPEATED * len(pages))
-    everywhere = {key for key, n in counts.items() if n >= least}
-    kept_lines = []
-    for i, lines in enumerate(pages):
-        near = Counter(
-            key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
+    kept = [list(lines) for lines in pages]
+    left_out: list[str] = []
+    for is_top in (True, False):
+        edges = [sorted(lines, key=lambda line: -line.base if is_top else line.base)
+                 for lines in kept]  # fmt: skip
+        for depth in range(_MOST_EDGE):
+            at = [edge[depth] if depth < len(edge) else None for edge in edges]
+            running = _running(at)
+            for page, (line, runs) in enumerate(zip(at, running, strict=True)):
+                if line is None or not runs:
+                    edges[page] = []
+                elif not (is_top and page == 0 and at[1] and line.text == at[1].text):
+                    kept[page] = [other for other in kept[page] if other is not line]
+                    left_out.append(line.text)
+    return kept, left_out
+
+
+def _running(at: Sequence[Line | None]) -> list[bool]:
+    """Return for the line of each page whether it runs over the pages near by."""
+    keys = []
+    for line in at:
+        words = " ".join(line.text.split(" ")) if line else ""
+        numbers = [int(n) for n in _NUMBER.findall(words) if len(n) < 7]
+        masked = "#" if _ROMAN.fullmatch(words) else _NUMBER.sub("#", words)
+        keys.append((words, masked if _PAGE_NUMBER.fullmatch(masked) else "", numbers))
+
+    def is_alike(page: int, other: int) -> bool:
+        (words, masked, numbers), (other_words, other_masked, other_numbers) = (
+            keys[page],
+            keys[other],
         )
-        nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
-        repeated = everywhere | nearby
-        edge_lines = set(_edges(lines))
-        kept_lines.append(
-            [
-                line
-                for i, line in enumerate(lines)
-                if i not in edge_lines or _key(line) not in repeated
-            ]
+        return words == other_words or (bool(masked == other_masked and masked) and all(
+            a == b or (a - b == page - other and not 1900 <= a <= 2100)
+            for a, b in zip_longest(numbers, other_numbers, fillvalue=-1)
+        ))  # fmt: skip
+
+    runs = []
+    for page, line in enumerate(at):
+        near = at[max(0, page - _NEAR) : page + _NEAR + 1]
+        n_alike = sum(
+            line is not None
+            and other is not None
+            and abs(line.base - other.base) <= _PLACE
+            and is_alike(page, index)
+            for index, other in enumerate(near, max(0, page - _NEAR))
         )
-    return kept_lines
+        runs.append(n_alike >= min(3, max(2, len(at))))
+    return runs
 
 
-def _edges(lines: Sequence[str]) -> list[int]:
-    """Return the positions of the first and the last lines that are not blank."""
-    filled = [i for i, line in enumerate(lines) if line.strip()]
-    return filled[:_EDGE_LINES] + filled[_EDGE_LINES:][-_EDGE_LINES:]
+_FULL = 0.75  # share of the usual width; a shorter line ends its paragraph
+_WORD_END = re.compile(r"([^\W\d_]+)-$")
+_HYPHEN = re.compile(r"\w-$")
+_WORD_START = re.compile(r"([^\W\d_]+)")
+_ITEM = re.compile(r"([•▪◦‣∙*–—-]|\(?\w{1,3}[.)])\s|\d+(\.\d+)+\.?\s")
+_LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # in tables of contents and forms
+_SENTENCE_END = (".", "!", "?", ":", ";", "”", '"', "»", "…", ")")
 
 
-def _key(line: str) -> str:
-    return _NUMBER.sub("#", " ".join(line.split()))
-
-
-def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
-    """Return the text of each page with one line per paragraph.
+def joined(
+    pages: Sequence[Sequence[Line]],
+    remarks: Sequence[Sequence[str]] = (),
+) -> tuple[str, list[int]]:
+    """Return the text with one line per paragraph, and where each page begins.
 
     A line is joined with the next one if it has about the usual width, or if the next one continues
-    a hyphenated word in lower case; never with a list item or a line of a table of contents. The
-    hyphen at a line's end is removed, unless the document has the word with a hyphen elsewhere.
+    a hyphenated word in lower case; never with a list item, a line of a table of contents, or a
+    row of a table. A sentence goes on over the border of a page. The hyphen at a line's end is
+    removed where it divides a word.
     """
-    lengths = [len(line) for lines in pages for line in lines if line.strip()]
+    texts = [[" ".join(line.text.split()) for line in lines] for lines in pages]
+    lengths = [len(line) for lines in texts for line in lines if line]
     full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
-    hyphenated = {
-        word.lower()
-        for lines in pages
-        for line in lines
-        for word in re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
-    }
-    return ["\n".join(_joined(lines, full, hyphenated)) for lines in pages]
+    words = frozenset().union(*map(words_of, texts))
+    parts: list[str] = []
+    starts, length, before, size = [], 0, "", 0.0
+    for number, lines in enumerate(texts):
+        glue, is_first = "\n\n" if number else "", True
+        for line, place in zip(lines, pages[number], strict=True):
+            if not line:
+                continue
+            is_alike = abs(place.size - size) <= 0.1 * size
+            if before and is_alike and _continues(before, line, full, is_border=is_first):
+                glue = _glue(before, line, words)
+                if glue is None:
+                    parts[-1], length, glue = parts[-1][:-1], length - 1, ""
+            if is_first:
+                starts.append(length + len(glue))
+            parts += (glue, line)
+            length += len(glue) + len(line)
+            glue, before, size, is_first = "\n", line, place.size, False
+        if is_first:
+            starts.append(length + len(glue))
+            parts.append(glue)
+            length += len(glue)
+        for remark in remarks[number] if number < len(remarks) else ():
+            addition = f"\n{remark}" if parts else remark
+            parts.append(addition)
+            length, before = length + len(addition), ""
+    return "".join(parts), starts
 
 
-def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str]:
-    paragraphs_so_far: list[str] = []
-    last = ""
-    for line in (" ".join(line.split()) for line in lines):
-        if paragraphs_so_far and _continues(last, line, full):
-            paragraphs_so_far[-1] = _glued(paragraphs_so_far[-1], line, hyphenated)
-        else:
-            paragraphs_so_far.append(line)
-        last = line
-    return [line for line in paragraphs_so_far if line]
-
-
-def _continues(line: str, following: str, full: float) -> bool:
+def _continues(line: str, following: str, full: float, is_border: bool) -> bool:
     """Return whether `following` continues the paragraph of `line`."""
-    if not line or not following or _ITEM.match(following):
+    if len(line) < full and line[-1] != "-":
         return False
-    if _LEADER.search(line) or _LEADER.search(following):
+    if _ITEM.match(following) or _has_leader(line) or _has_leader(following):
         return False
-    return len(line) >= full or (bool(_WORD_END.search(line)) and following[0].islower())
+    goes_on = following[0].islower()
+    if is_border and (line.endswith(_SENTENCE_END) or not (goes_on or len(following) >= full)):
+        return False
+    first = line.partition(" ")[0]
+    if following.partition(" ")[0] == first and not goes_on and _DIGITS.search(line):
+        return False  # rows of a table
+    return len(line) >= full or bool(_HYPHEN.search(line[-2:]))
 
 
-def _glued(text: str, line: str, hyphenated: set[str]) -> str:
-    """Return two lines joined; a hyphen between them is kept if it belongs to the word."""
-    if text.endswith("/"):  # a path or an address
-        return text + line
-    if not text.endswith("-"):
-        return f"{text} {line}"
-    head, tail = _WORD_END.search(text), _WORD_START.match(line)
-    if head and tail and line[0].islower() and f"{head[1]}-{tail[1]}".lower() not in hyphenated:
-        return text[:-1] + line
-    return text + line
+def _has_leader(line: str) -> bool:
+    return any(dots in line for dots in ("..", ". .", "…", "__")) and bool(_LEADER.search(line))
+
+
+def _glue(before: str, line: str, words: Set[str]) -> str | None:
+    """Return what stands between two lines; None: the hyphen at the end of the first goes."""
+    if before[-1] == "/":  # a path or an address
+        return ""
+    if before[-1] != "-":
+        return " "
+    head, tail = _WORD_END.search(before[-40:]), _WORD_START.match(line)
+    if not head or not tail or not line[0].islower() or head[1].isupper():
+        return " " if before.endswith(" -") else ""
+    first, second = head[1].lower(), tail[1].lower()
+    are_words = min(len(first), len(second)) > 3 and first in words and second in words
+    is_compound = f"{first}-{second}" in words or _PREFIX.fullmatch(first) or are_words
+    return "" if is_compound and first + second not in words else None
+
+
+_PREFIX = re.compile("self|well|half|quasi|non")
