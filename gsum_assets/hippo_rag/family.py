@@ -5,12 +5,7 @@ import pyarrow as pa
 
 from gsum_assets.hippo_rag.edges import edge_rows
 from gsum_assets.hippo_rag.retriever import HippoRag, PhraseGraph
-from gsum_assets.hippo_rag.settings import (
-    GraphSettings,
-    HippoRagSettings,
-    LinkingSettings,
-    WalkSettings,
-)
+from gsum_assets.hippo_rag.settings import HippoRagSettings, LinkingSettings
 from gsum_assets.hippo_rag.triples import PROMPTS, link_questions, similarities, triple_rows
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
@@ -36,11 +31,8 @@ def _triples(inputs: Inputs) -> pa.Table:
 
 
 def _edges(inputs: Inputs) -> pa.Table:
-    chunks, aliases = inputs.table("chunks"), inputs.table(_ALIASES)
-    entities, relationships = inputs.table(_ENTITIES), inputs.table(_RELATIONSHIPS)
-    settings = GraphSettings.model_validate(inputs.settings("hippo_rag.graph"))
-    embedder = inputs.model("embedding_model")
-    return edge_rows(chunks, aliases, entities, relationships, embedder, settings)
+    tables = map(inputs.table, ("chunks", _ALIASES, _ENTITIES, _RELATIONSHIPS))
+    return edge_rows(*tables, embedder=inputs.model("embedding_model"))
 
 
 def _link(inputs: Inputs) -> Result:
@@ -69,10 +61,9 @@ def _rank(inputs: Inputs) -> pa.Table:
         ]
         for query_id, kept in zip(*columns, strict=True)
     }
-    settings = WalkSettings.model_validate(inputs.settings("hippo_rag.walk"))
 
     def retriever(scope: Collection) -> HippoRag:
-        return HippoRag(scope, PhraseGraph.of(scope.chunk_ids, edges), linked, settings)
+        return HippoRag(scope, PhraseGraph.of(scope.chunk_ids, edges), linked)
 
     return reranked(inputs, rank_questions(retriever, questions, collection_of(inputs)))
 
@@ -90,7 +81,7 @@ FAMILY = Family(
         Step(
             _edges,
             {"edges": "Phrases are joined by relations and likeness, and with their passages."},
-            ("chunks", _ALIASES, _ENTITIES, _RELATIONSHIPS, "embedding_model", "corpus_settings"),
+            ("chunks", _ALIASES, _ENTITIES, _RELATIONSHIPS, "embedding_model"),
         ),
     ),
     question=(

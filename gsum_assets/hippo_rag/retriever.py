@@ -8,13 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
-from gsum_assets.hippo_rag.settings import WalkSettings
 from gsum_assets.multi_hop.graph import passage_graph, passage_scores
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.ranking import Scores, best_of_nodes
+
+N_PHRASES = 5
+"""Phrases of the triples at which walks restart (3.3)."""
+
+_PASSAGE_WEIGHT = 0.05  # restart weight of passages beside that of phrases (3.3)
+_DAMPING = 0.5  # probability of a step; the walk restarts else (3.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,48 +55,37 @@ class PhraseGraph:
         return cls(walk, phrases, np.bincount(holding, minlength=len(phrases)))
 
 
+@dataclass(frozen=True)
 class HippoRag:
     """Retriever over the phrases and passages of a scope.
 
-    Parameters
+    Attributes
     ----------
     linked : the ends of the triples kept for each question with their scores, by query_id.
     """
 
-    def __init__(
-        self,
-        collection: Collection,
-        graph: PhraseGraph,
-        linked: Mapping[str, Sequence[tuple[str, str, float]]],
-        settings: WalkSettings,
-    ) -> None:
-        self._collection, self._graph = collection, graph
-        self._linked, self._settings = linked, settings
+    collection: Collection
+    graph: PhraseGraph
+    linked: Mapping[str, Sequence[tuple[str, str, float]]]
 
     def scores(self, questions: Questions) -> Scores:
         """Return the probabilities of walks; the dense scores of a question without a triple."""
-        dense = min_max(Dense(self._collection).scores(questions).nodes)
-        nodes = np.array(
-            [self._walk(query_id, row) for query_id, row in zip(questions.ids, dense, strict=True)]
-        ).reshape(dense.shape)
-        return Scores(nodes, best_of_nodes(nodes, self._collection))
-
-    def _walk(self, query_id: str, dense: np.ndarray) -> np.ndarray:
-        graph, settings = self._graph, self._settings
-        phrases = phrase_weights(
-            self._linked.get(query_id, ()), graph.phrases, graph.n_holding, settings.n_phrases
-        )
-        if not phrases.any():
-            return dense
-        restart = np.concatenate([settings.passage_weight * dense, phrases])
-        return passage_scores(graph.walk, restart, settings.damping, len(dense))
+        dense = min_max(Dense(self.collection).scores(questions).nodes)
+        nodes = dense.astype(np.float64)
+        for row, query_id in enumerate(questions.ids):
+            triples = self.linked.get(query_id, ())
+            phrases = phrase_weights(triples, self.graph.phrases, self.graph.n_holding)
+            if phrases.any():
+                restart = np.concatenate([_PASSAGE_WEIGHT * dense[row], phrases])
+                nodes[row] = passage_scores(self.graph.walk, restart, _DAMPING, len(dense[row]))
+        return Scores(nodes, best_of_nodes(nodes, self.collection))
 
 
 def phrase_weights(
     triples: Sequence[tuple[str, str, float]],
     phrases: Mapping[str, int],
     n_holding: np.ndarray,
-    most: int,
+    most: int = N_PHRASES,
 ) -> np.ndarray:
     """Return the restart weight of each phrase, `(n_phrases,)`.
 

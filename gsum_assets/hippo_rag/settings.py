@@ -1,22 +1,8 @@
-"""The table `[hippo_rag]` of `corpus.toml`: values of HippoRAG 2's paper and code."""
+"""The table `[hippo_rag]` of `corpus.toml`."""
 
 from pydantic import Field
 
 from gsum_resources.settings.table import SettingsTable
-
-
-class GraphSettings(SettingsTable):
-    """Table `[hippo_rag.graph]`: edges between phrases that mean the same."""
-
-    synonym: float = Field(
-        default=0.8,
-        ge=-1,
-        le=1,
-        description="cosine of two phrases above which they are joined (3.2)",
-    )
-    most_synonyms: int = Field(
-        default=100, ge=1, description="nearest phrases that one is compared with (ours)"
-    )
 
 
 class LinkingSettings(SettingsTable):
@@ -32,23 +18,7 @@ class LinkingSettings(SettingsTable):
     )
 
 
-class WalkSettings(SettingsTable):
-    """Table `[hippo_rag.walk]`: personalized PageRank."""
-
-    n_phrases: int = Field(
-        default=5, ge=1, description="phrases of the triples at which walks restart (3.3)"
-    )
-    passage_weight: float = Field(
-        default=0.05, ge=0, description="restart weight of passages beside that of phrases (3.3)"
-    )
-    damping: float = Field(
-        default=0.5, gt=0, lt=1, description="probability of a step; the walk restarts else (3.3)"
-    )
-
-
 class HippoRagSettings(SettingsTable):
     """Table `[hippo_rag]`: settings of HippoRAG 2 (arXiv 2502.14802)."""
 
-    graph: GraphSettings = GraphSettings()
     linking: LinkingSettings = LinkingSettings()
-    walk: WalkSettings = WalkSettings()

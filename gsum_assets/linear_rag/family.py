@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.linear_rag.activation import QuestionEntities
-from gsum_assets.linear_rag.retriever import LinearRag
+from gsum_assets.linear_rag.retriever import LinearRag, entities_named_in
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
 from gsum_assets.multi_hop.graph import entity_mentions, entity_of_name
@@ -37,13 +36,13 @@ def _rank(inputs: Inputs) -> pa.Table:
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     sentences, mentions = inputs.table(_SENTENCES), inputs.table("mentions")
     embeddings = inputs.table("entity_embeddings")
-    found = QuestionEntities(questions.texts, entity_of_name(inputs.table(_ALIASES)))
+    named = entities_named_in(questions.texts, entity_of_name(inputs.table(_ALIASES)))
     settings = LinearRagSettings.model_validate(inputs.settings("linear_rag"))
 
     def retriever(scope: Collection) -> LinearRag:
         graph = TriGraph.of(scope.chunk_ids, sentences, mentions)
         vectors = vectors_of(embeddings, graph.entity_ids, "entity")
-        return LinearRag(scope, graph, vectors, found, settings)
+        return LinearRag(scope, graph, vectors, named, settings)
 
     return reranked(inputs, rank_questions(retriever, questions, collection_of(inputs)))
 

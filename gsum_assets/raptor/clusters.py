@@ -14,6 +14,8 @@ Reduce = Callable[[np.ndarray, int], np.ndarray]
 """Returns vectors of fewer dimensions, `(n, dim)`, by a number of neighbours."""
 
 _SEED = 0
+_NEIGHBORS = 10  # of UMAP within a global cluster (code)
+_MEMBERSHIP = 0.1  # least probability at which a text belongs to a cluster (code)
 _MOST_CLUSTERS = 50
 _RIDGE = 1e-4  # added to variances, so that equal vectors have a density
 
@@ -54,32 +56,31 @@ def soft_clusters(vectors: np.ndarray, reduce: Reduce, settings: TreeSettings) -
     """
     found: dict[tuple[int, ...], None] = {}
     wide = max(2, int(np.sqrt(len(vectors) - 1)))
-    for outer in _mixture(reduce(vectors, wide), settings.membership):
+    for outer in _mixture(reduce(vectors, wide)):
         if len(outer) <= settings.dim + 1:
             found[tuple(outer.tolist())] = None
             continue
-        narrow = min(settings.neighbors, len(outer) - 1)
-        for inner in _mixture(reduce(vectors[outer], narrow), settings.membership):
+        narrow = min(_NEIGHBORS, len(outer) - 1)
+        for inner in _mixture(reduce(vectors[outer], narrow)):
             found[tuple(outer[inner].tolist())] = None
     return [list(members) for members in found]
 
 
-def _mixture(points: np.ndarray, membership: float) -> Iterator[np.ndarray]:
+def _mixture(points: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the indices of the points of each component of a mixture that are probable enough."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    def fitted(n: int) -> GaussianMixture:
-        mixture = GaussianMixture(n, reg_covar=_RIDGE, random_state=_SEED)
-        return mixture.fit(points)
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than components
-        candidates = [fitted(n) for n in range(1, min(_MOST_CLUSTERS, len(points)))]
+        candidates = [
+            GaussianMixture(n, reg_covar=_RIDGE, random_state=_SEED).fit(points)
+            for n in range(1, min(_MOST_CLUSTERS, len(points)))
+        ]
     best = min(candidates, key=lambda mixture: mixture.bic(points))
     for probabilities in best.predict_proba(points).T:
-        members = np.flatnonzero(probabilities > membership)
+        members = np.flatnonzero(probabilities > _MEMBERSHIP)
         if len(members):
             yield members

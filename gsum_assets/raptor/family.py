@@ -29,7 +29,6 @@ def _tree_nodes(inputs: Inputs) -> Result:
         inputs.model("language_model"),
         inputs.model("embedding_model"),
         reducer(settings),
-        n_word_pieces,
         settings,
         inputs.prompts("raptor"),
         inputs.progress("documents clustered"),

@@ -20,15 +20,6 @@ class TreeSettings(SettingsTable):
         "'umap')",
     )
     dim: int = Field(default=10, ge=2, description="dimensions they are reduced to (code)")
-    neighbors: int = Field(
-        default=10, ge=2, description="neighbours of 'umap' within a global cluster (code)"
-    )
-    membership: float = Field(
-        default=0.1,
-        gt=0,
-        lt=1,
-        description="least probability at which a text belongs to a cluster (code)",
-    )
     cluster_tokens: int = Field(
         default=3500,
         ge=100,
@@ -41,7 +32,6 @@ class TreeSettings(SettingsTable):
         description="longest summary, words; the code's are cut at 100 "
         "tokens, the paper's have 131",
     )
-    layers: int = Field(default=5, ge=1, description="most layers of summaries (code)")
 
 
 class ContextSettings(SettingsTable):

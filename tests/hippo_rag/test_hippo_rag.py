@@ -6,7 +6,6 @@ import pytest
 
 from gsum_assets.hippo_rag.edges import synonyms
 from gsum_assets.hippo_rag.retriever import HippoRag, PhraseGraph, phrase_weights
-from gsum_assets.hippo_rag.settings import GraphSettings, WalkSettings
 from gsum_assets.hippo_rag.triples import Recognition, link_questions, triple_rows
 from tests.gor.toy_documents import Scripted
 from tests.models import HashEmbedder
@@ -39,10 +38,10 @@ def test_triple_is_named_after_its_ends() -> None:
 
 def test_synonyms_are_phrases_above_the_cosine() -> None:
     entities = pa.table({"entity_id": ["e2", "e0", "e1"], "name": ["one", "two", "one"]})
-    assert list(synonyms(entities, HashEmbedder(), GraphSettings())) == [
+    assert list(synonyms(entities, HashEmbedder())) == [
         ("synonym", "e1", "e2", pytest.approx(1, abs=1e-5))
     ]
-    assert list(synonyms(entities.slice(0, 1), HashEmbedder(), GraphSettings())) == []
+    assert list(synonyms(entities.slice(0, 1), HashEmbedder())) == []
 
 
 def test_phrase_weighs_the_mean_of_its_triples_by_the_passages_that_hold_it() -> None:
@@ -79,16 +78,14 @@ def test_where_the_model_fails_all_triples_stay_and_it_is_said() -> None:
 def test_walk_reaches_the_passage_of_the_second_hop() -> None:
     graph = PhraseGraph.of(IDS, edges(("relation", "b", "c", 1.0)))
     asked = question(0.9, 0.5, 0.5)
-    scores = HippoRag(collection(), graph, LINKED, WalkSettings()).scores(asked)
+    scores = HippoRag(collection(), graph, LINKED).scores(asked)
     first, second, alone = scores.nodes[0]
     assert first > second > alone
 
 
 def test_without_a_triple_passages_are_ranked_by_their_vectors() -> None:
     graph = PhraseGraph.of(IDS, edges())
-    scores = HippoRag(collection(), graph, {"q": []}, WalkSettings()).scores(
-        question(0.2, 0.4, 0.6)
-    )
+    scores = HippoRag(collection(), graph, {"q": []}).scores(question(0.2, 0.4, 0.6))
     assert scores.nodes[0] == pytest.approx([0, 0.5, 1], abs=1e-5)
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from gsum_assets.linear_rag.activation import (
+from gsum_assets.linear_rag.retriever import (
     Activation,
-    QuestionEntities,
+    LinearRag,
     activate,
+    entities_named_in,
+    first_activation,
     passage_restarts,
 )
-from gsum_assets.linear_rag.retriever import LinearRag
 from gsum_assets.linear_rag.settings import LinearRagSettings
 from gsum_assets.linear_rag.tri_graph import TriGraph
 from gsum_assets.multi_hop.graph import entity_mentions
@@ -74,8 +75,8 @@ def test_passage_of_the_second_hop_is_found_before_one_that_is_as_similar() -> N
     asked = question(0.8, 0.5, 0.5)
     entity_of = dict(zip(map(str.lower, NAMES.values()), NAMES, strict=True))
     names = np.zeros((4, 3), np.float32)
-    found = QuestionEntities(asked.texts, entity_of)
-    scores = LinearRag(collection(), whole, names, found, LinearRagSettings()).scores(asked)
+    named = entities_named_in(asked.texts, entity_of)
+    scores = LinearRag(collection(), whole, names, named, LinearRagSettings()).scores(asked)
     first, second, alone = scores.nodes[0]
     assert first > second > alone > 0
     assert scores.documents.tolist() == scores.nodes.tolist()
@@ -84,9 +85,8 @@ def test_passage_of_the_second_hop_is_found_before_one_that_is_as_similar() -> N
 def test_question_starts_at_the_entities_that_it_names_or_at_the_most_similar() -> None:
     names, vector = np.eye(2, dtype=np.float32), np.array([0.1, 0.6])
     texts = ["Does ana know it?", "Who owns the Zvornik Bridge?"]
-    found = QuestionEntities(texts, {"ana": "a"})
-    assert [found.scores(text, vector, ["a", "b"], names).tolist() for text in texts] == [
-        [1, 0],
-        [0, pytest.approx(0.6)],
-    ]
-    assert found.scores(texts[1], vector, [], names[:0]).tolist() == []
+    named = entities_named_in(texts, {"ana": "a"})
+    assert named == {texts[0]: {"a"}}
+    assert first_activation({"a"}, vector, ["a", "b"], names).tolist() == [1, 0]
+    assert first_activation((), vector, ["a", "b"], names).tolist() == [0, pytest.approx(0.6)]
+    assert first_activation((), vector, [], names[:0]).tolist() == []
