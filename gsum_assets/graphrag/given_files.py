@@ -171,7 +171,9 @@ def _good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRo
 def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
     """Yield the rows as plain values, with texts as bytes, since Arrow does not validate UTF-8."""
     columns_of = {
-        name: alias.choices if isinstance(alias := field.validation_alias, AliasChoices) else [name]
+        name: [str(choice) for choice in field.validation_alias.choices]
+        if isinstance(field.validation_alias, AliasChoices)
+        else [name]
         for name, field in model.model_fields.items()
     }
     try:

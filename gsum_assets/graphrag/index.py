@@ -66,12 +66,14 @@ def _aliases(inputs: Inputs) -> Result:
 
 def _entities(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("entity_mentions", "relationship_mentions", "aliases"))
-    return merge_entities(*tables, inputs.model("language_model"), inputs.prompts("graphrag"))
+    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    return merge_entities(*tables, model=model, prompts=prompts)
 
 
 def _relationships(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("relationship_mentions", "aliases", "entities"))
-    return merge_relationships(*tables, inputs.model("language_model"), inputs.prompts("graphrag"))
+    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    return merge_relationships(*tables, model=model, prompts=prompts)
 
 
 def _given_communities(

@@ -291,13 +291,15 @@ class Reporter:
         """
         identity = {name: community[name] for name in ("community_id", "level")}
         findings = [
-            identity
-            | {"position": index, "summary": summary, "explanation": explanation}
-            | self._elements.support(cited)
+            {
+                **identity,
+                **{"position": index, "summary": summary, "explanation": explanation},
+                **self._elements.support(cited),
+            }
             for index, (summary, explanation, cited) in enumerate(supported)
         ]
         unused = dict.fromkeys(("n_unsupported", "n_read", "n_substituted", "prompt_tokens"), 0)
-        report = identity | NO_USAGE | unused | {"problems": []} | columns
+        report = {**identity, **NO_USAGE, **unused, "problems": [], **columns}
         report["text"] = report_text(columns["title"], columns["summary"], findings)
         report["n_findings"] = len(findings)
         return _Written(report, findings, frozenset(community["entity_ids"]))

@@ -85,7 +85,7 @@ def _alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[tup
     neighbours, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)
     alike = set()
     for row, rank in np.argwhere(neighbours.similarities >= least).tolist():
-        name, other = names[row], names[neighbours.indices[row, rank]]
+        name, other = names[row], names[int(neighbours.indices[row, rank])]
         if not name.differs_in_kind(other):
             cosine = float(neighbours.similarities[row, rank])
             alike.add((-cosine, *sorted((name.key, other.key))))

@@ -19,14 +19,12 @@ from gsum_assets.graphrag.given_files import CommunityRow, read_communities
 from gsum_assets.graphrag.given_graph import hierarchy
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusError, load_settings
-from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Request
-from gsum_resources.store.lazy import Lazy
 from tests.gor.toy_documents import Scripted
-from tests.graphrag.test_steps import Sections
-from tests.models import HashEmbedder
+from tests.graphrag.test_steps import inputs_of
+from tests.graphrag.toys import mapped
 
 PACKAGE_INDEX = Path(__file__).parent / "package_index"
 """Written by graphrag 3.3.0 from two short texts; its model was a script."""
@@ -91,30 +89,9 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     texts = {document.document_id: document.text for document in documents}
     small = ChunkingSettings(max_tokens=60, overlap_tokens=10)
     chunks = rows_of(TABLES["chunks"], chunk_documents(texts, small))
-    embedder = HashEmbedder()
-    query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
-    tables = {
-        "documents": rows_of(TABLES["documents"], documents),
-        "chunks": chunks,
-        "chunk_embeddings": pa.table(
-            {
-                "chunk_id": chunks["chunk_id"],
-                "embedding": vector_column(embedder.embed(chunks["text"].to_pylist())),
-            }
-        ),
-        "queries": pa.Table.from_pylist([{**query, "document_id": None}]),
-        "query_embeddings": pa.table(
-            {"query_id": ["q"], "embedding": vector_column(embedder.embed(["Who met?"]))}
-        ),
-        "source_graph": TABLES["source_graph"].empty(),
-        "language_model": Scripted(refuse),
-        "embedding_model": embedder,
-    }
-    lazy = {name: Lazy.of(table) for name, table in tables.items()}
+    rows = rows_of(TABLES["documents"], documents)
     apart = {"graphrag.merging": {"aliases": False}}  # as the imported corpus.toml has it
-    inputs = Inputs(
-        {**lazy, "corpus_settings": Sections()}, "towns", overrides=apart, folder=folder
-    )
+    inputs = inputs_of(rows, chunks, Scripted(refuse), overrides=apart, folder=folder)
     return inputs.with_tables(run(INDEX, inputs))
 
 
@@ -138,12 +115,9 @@ def test_index_of_the_package_is_imported_whole(imported: Inputs) -> None:
         assert entity["chunk_ids"]
         assert all(word in text_of[chunk_id] for chunk_id in entity["chunk_ids"])
     reports = imported.table("community_reports").to_pylist()
-    assert sorted(r["title"] for r in reports) == sorted(
-        r["title"] for r in theirs["community_reports"]
-    )
-    size_of = {
-        row["community_id"]: row["size"] for row in imported.table("communities").to_pylist()
-    }
+    titles = [row["title"] for row in theirs["community_reports"]]
+    assert sorted(row["title"] for row in reports) == sorted(titles)
+    size_of = mapped(imported.table("communities"), "community_id", "size")
     levels = [(r["level"], size_of[r["community_id"]]) for r in reports]
     assert sorted(levels) == sorted((r["level"], r["size"]) for r in theirs["communities"])
     assert {r["rating"] for r in reports} == {6.5}
@@ -155,7 +129,7 @@ def test_index_of_the_package_is_imported_whole(imported: Inputs) -> None:
 
 
 def test_findings_are_supported_by_what_their_reports_cite(imported: Inputs) -> None:
-    name_of = {row["entity_id"]: row["name"] for row in imported.table("entities").to_pylist()}
+    name_of = mapped(imported.table("entities"), "entity_id", "name")
     findings = imported.table("findings").to_pylist()
     centre = [f for f in findings if "is at the centre" in f["summary"]]
     assert centre

@@ -12,7 +12,6 @@ from gsum_assets.corpus.names import holds, name_key, texts_holding
 from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 from tests.graphrag.toys import tables_of
 
@@ -82,51 +81,38 @@ def test_package_output_is_located_by_name(tmp_path: Path) -> None:
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     first, second, third = chunk_of("d0", 0), chunk_of("d0", 1), chunk_of("d1", 0)
     assert found.failures == []
-    assert mentions(found) == {
-        (first, "lin"),
-        (first, "the boat"),
-        (second, "ann"),
-        (second, "lin"),
-        (third, "lin"),
-        (third, "the boat"),
-    }
+    named = {first: ("lin", "the boat"), second: ("ann", "lin"), third: ("lin", "the boat")}
+    assert mentions(found) == {(chunk, key) for chunk, keys in named.items() for key in keys}
     assert locations(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
-    lin = found.beside["entity_mentions"].to_pylist()[0]
-    assert lin == {
-        "chunk_id": first,
-        "document_id": "d0",
-        "position": 0,
-        "round": 0,
-        "name": "LIN",
-    } | {"name_key": "lin", "type": "person", "description": "Runs the ferry."} | {
-        "is_verbatim": True,
-        "model": "",
+    assert found.beside["entity_mentions"].to_pylist()[0] == {
+        **{"chunk_id": first, "document_id": "d0", "position": 0, "round": 0, "name": "LIN"},
+        **{"name_key": "lin", "type": "person", "description": "Runs the ferry."},
+        **{"is_verbatim": True, "model": ""},
     }
     assert set(found.beside["relationship_mentions"]["strength"].to_pylist()) == {7}
     assert found.beside["claims"].num_rows == 0
     extractions = found.rows.to_pylist()
-    assert [(row["n_entities"], row["n_relationships"]) for row in extractions] == [
-        (2, 1),
-        (2, 0),
-        (2, 1),
-        (0, 0),
-    ]
-    assert {(row["n_rounds"], row["model"], row["calls"]) for row in extractions} == {(0, "", 0)}
-    assert not any(row["problems"] for row in extractions)
-    for name, table in tables_of(found).items():
-        assert table.schema == TABLES[f"graphrag.{name}"].schema
+    counts = [(row["n_entities"], row["n_relationships"]) for row in extractions]
+    assert counts == [(2, 1), (2, 0), (2, 1), (0, 0)]
+    spent = {(row["n_rounds"], row["model"], row["calls"], *row["problems"]) for row in extractions}
+    assert spent == {(0, "", 0)}
 
 
-def test_every_name_has_one_description(tmp_path: Path) -> None:
-    again = {"title": "Lin", "type": "", "description": "Swims."}
-    backwards = {"source": "the boat", "target": "lin", "description": "It carries Lin."}
-    put(tmp_path, [*ENTITIES, again], [*RELATIONSHIPS, backwards])
+def test_rows_of_one_name_are_combined_in_any_order(tmp_path: Path) -> None:
+    entities = [*ENTITIES, {"title": "Lin", "type": "", "description": "Swims."}]
+    ends = {"source": "the boat", "target": "lin"}
+    backwards = ends | {"description": "It carries Lin.", "weight": 2.0}
+    relationships = [*RELATIONSHIPS, backwards]
+    put(tmp_path, entities, relationships)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    rows = found.beside["entity_mentions"].to_pylist()
-    assert {r["description"] for r in rows if r["name_key"] == "lin"} == {"Runs the ferry. Swims."}
-    assert {r["type"] for r in rows if r["name_key"] == "lin"} == {"person"}
+    lins = [row for row in found.beside["entity_mentions"].to_pylist() if row["name_key"] == "lin"]
+    described = {(row["type"], row["description"]) for row in lins}
+    assert described == {("person", "Runs the ferry. Swims.")}
     pairs = found.beside["relationship_mentions"].to_pylist()
     assert {r["description"] for r in pairs} == {"It carries Lin. Lin mends it."}
+    put(tmp_path, entities[::-1], relationships[::-1])
+    again = extracted_from(graph_in(tmp_path), chunks_of(TEXTS)[::-1])
+    assert tables_of(again) == tables_of(found)
 
 
 def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
@@ -145,22 +131,20 @@ def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
 def test_homonyms_are_located_by_their_rows(tmp_path: Path) -> None:
     first, second = chunk_of("d0", 0), chunk_of("d1", 0)
     rows = [
-        {"title": "Lin", "type": "person", "text_unit_ids": [first]},
-        {"title": "Lin", "type": "geo", "text_unit_ids": [second]},
-        {"title": "Boat", "type": "thing", "text_unit_ids": None},
-        {"title": "Ann", "type": "person", "text_unit_ids": None},
+        {"title": title, "type": kind, "description": kind, "text_unit_ids": chunk_ids}
+        for title, kind, chunk_ids in (
+            *(("Lin", "person", [first]), ("Lin", "geo", [second])),
+            *(("Boat", "thing", None), ("Ann", "person", None)),
+        )
     ]
-    rows = [row | {"description": row["type"]} for row in rows]
     pairs = [{**RELATIONSHIPS[0], "source": "Lin", "target": end} for end in ("Boat", "Ann")]
     graph = put(tmp_path, rows, pairs)
     found = extracted_from(
         graph_in(graph), chunks_of({"d0": ["Lin met Ann."], "d1": ["A boat is in Lin."]})
     )
     mentions = found.beside["entity_mentions"].to_pylist()
-    assert [(row["chunk_id"], row["type"]) for row in mentions if row["name_key"] == "lin"] == [
-        (first, "person"),
-        (second, "geo"),
-    ]
+    types = [(row["chunk_id"], row["type"]) for row in mentions if row["name_key"] == "lin"]
+    assert types == [(first, "person"), (second, "geo")]
     related = found.beside["relationship_mentions"].to_pylist()
     assert [row["chunk_id"] for row in related] == [first, second]
     assert related[1]["source_type"] == "geo"
@@ -192,9 +176,8 @@ def test_passages_limit_the_location(tmp_path: Path) -> None:
 
 def test_unlocated_items_are_skipped_and_reported(tmp_path: Path) -> None:
     lost = {"title": "Zorn", "type": "person", "description": "Unheard of."}
-    pairs = [("Ann", "The Boat"), ("Lin", "Zorn")]
-    apart = [{"source": a, "target": b, "description": "Apart.", "weight": 1.0} for a, b in pairs]
-    put(tmp_path, [*ENTITIES, lost], [*RELATIONSHIPS, *apart])
+    ends = ({"source": "Ann"}, {"target": "Zorn"})
+    put(tmp_path, [*ENTITIES, lost], [*RELATIONSHIPS, *(RELATIONSHIPS[0] | end for end in ends)])
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     found = extracted_from(graph, chunks)
     assert {key for _, key in mentions(found)} == {"lin", "the boat", "ann"}
@@ -287,29 +270,16 @@ def test_missing_column_is_one_error(tmp_path: Path, column: str) -> None:
         read_given(tmp_path)
 
 
-def test_row_and_chunk_order_do_not_matter(tmp_path: Path) -> None:
-    again = [ENTITIES[0] | {"title": "Lin", "description": "Swims."}]
-    other = {"source": "Ann", "target": "Lin", "description": "Meets.", "weight": 2.0}
-    entities, relationships = [*ENTITIES, *again], [*RELATIONSHIPS, other]
-    put(tmp_path, entities, relationships)
-    one = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    put(tmp_path, entities[::-1], relationships[::-1])
-    other = extracted_from(graph_in(tmp_path), chunks_of(TEXTS)[::-1])
-    assert tables_of(one) == tables_of(other)
-
-
 def test_documents_located_separately_equal_those_located_together(tmp_path: Path) -> None:
     placed = {"text_unit_ids": [chunk_of("d1", 0)]}
     put(tmp_path, [ENTITIES[0] | placed, *ENTITIES[1:]], [RELATIONSHIPS[0] | placed])
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     whole = extracted_from(graph, chunks)
-    splits = [
-        extracted_from(graph, chunks.filter(pc.equal(chunks["document_id"], document)), False)
-        for document in TEXTS
-    ]
     assert locations(whole)
+    own = [chunks.filter(pc.equal(chunks["document_id"], document)) for document in TEXTS]
+    splits = [tables_of(extracted_from(graph, of_document, False)) for of_document in own]
     for name, table in tables_of(whole).items():
-        assert pa.concat_tables(tables_of(chunk_rows)[name] for chunk_rows in splits) == table
+        assert pa.concat_tables(tables[name] for tables in splits) == table
 
 
 TEXT = st.text(alphabet="ab1 -éя京", max_size=30)

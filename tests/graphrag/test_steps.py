@@ -15,6 +15,7 @@ from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import conform
 from tests.models import HashEmbedder
@@ -55,21 +56,30 @@ def inputs_in(folder: Path | None, **more: Any) -> Inputs:
         | {"start": whole.index(text), "end": whole.index(text) + len(text)}
         for n, text in enumerate(TEXTS)
     ]
+    documents = pa.table({"document_id": ["d"], "title": ["T"], "text": [whole]})
+    model = ExtractiveModel(HashEmbedder())
+    return inputs_of(documents, pa.Table.from_pylist(chunks), model, folder=folder, **more)
+
+
+def inputs_of(documents: pa.Table, chunks: pa.Table, model: LanguageModel, **more: Any) -> Inputs:
+    """A corpus of documents and chunks with their vectors, and a question."""
     query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
     embedder = HashEmbedder()
-    vectors = vector_column(embedder.embed(TEXTS))
+    of_chunks, of_question = (
+        vector_column(embedder.embed(texts)) for texts in (chunks["text"].to_pylist(), ["Who met?"])
+    )
     there = {
-        "documents": pa.table({"document_id": ["d"], "title": ["T"], "text": [whole]}),
-        "chunks": pa.Table.from_pylist(chunks),
-        "chunk_embeddings": pa.table({"chunk_id": ["c0", "c1"], "embedding": vectors}),
+        "documents": documents,
+        "chunks": chunks,
+        "chunk_embeddings": pa.table({"chunk_id": chunks["chunk_id"], "embedding": of_chunks}),
         "queries": pa.Table.from_pylist([{**query, "document_id": None}]),
-        "query_embeddings": pa.table({"query_id": ["q"], "embedding": vectors[:1]}),
+        "query_embeddings": pa.table({"query_id": ["q"], "embedding": of_question}),
         "source_graph": TABLES["source_graph"].empty(),
-        "language_model": ExtractiveModel(embedder),
+        "language_model": model,
         "embedding_model": embedder,
     }
     tables = {name: Lazy.of(one) for name, one in there.items()}
-    return Inputs({**tables, "corpus_settings": Sections()}, "tales", folder=folder, **more)
+    return Inputs({**tables, "corpus_settings": Sections()}, "tales", **more)
 
 
 def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path) -> None:
