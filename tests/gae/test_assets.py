@@ -1,17 +1,13 @@
 """Graph, clusters and every method as assets: which of them train, reflect and ask again."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from gsum_resources.store.arrow import pc
 from tests.conftest import House, written_by
-from tests.evaluation.judges.scripted_judges import judging
 from tests.families.small import DOCUMENTS, SMALL, home_of
 from tests.pipeline.homes import copy_of
-from tests.servers.replies import wanted_schema
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 
@@ -80,40 +76,3 @@ def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> 
     file = house.folder / f"{DOCUMENTS[0]}.txt"
     file.write_text(f"{file.read_text()} A ferry left.")
     assert written_by(house.run())["gae/embeddings"] == "methods gae-published (of 3)"
-
-
-def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
-    file = changeable.folder / "corpus.toml"
-    file.write_text(file.read_text() + "[gae.refine]\nprompt_tokens = 500\n")
-    written = set(changeable.run().written)
-    assert "gae/refined_contexts" in written
-    assert not written & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}
-
-
-def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path: Path) -> None:
-    house, ill = changeable, [True]
-
-    def says(body: dict) -> str:
-        fields = (wanted_schema(body) or {}).get("properties", {})
-        if "topic" in fields:
-            return "no JSON" if ill else json.dumps({"topic": "Boats", "relevance": 8})
-        return json.dumps({"score": 2}) if "score" in fields else "They met."
-
-    def n_requests() -> int:
-        return len(server.lines("/chat/completions"))
-
-    with judging(tmp_path, says, max_repairs=0) as (model, server):
-        house.model = model
-        report = house.run(["gae-published"])
-        assert not report.errors
-        assert not report.is_complete
-        assert not of_method(house, "gae.topics", "gae-published")
-        before = n_requests()
-        ill.clear()
-        assert house.run(["gae-published"]).is_complete
-        topics = of_method(house, "gae.topics", "gae-published")
-        assert {row["topic"] for row in topics} == {"Boats"}
-        # the topics; prompts that their relevance changes; the answers
-        refined = of_method(house, "gae.refined_contexts", "gae-published")
-        assert n_requests() - before <= len(topics) + len(refined) + 2
-        assert {row["score"] for row in refined} == {5.0}

@@ -92,15 +92,6 @@ def test_without_clusters_the_order_is_that_of_the_seeds() -> None:
     assert best(found, "all", "node")[: 10 * K] == best(seeds, "all", "node")[: 10 * K]
 
 
-def test_published_method_reranks_hybrid() -> None:
-    found = ranked("gae-published", clusters(is_topic=False))
-    first = rank_questions(hybrid, topic_questions(), topics())
-    # One cluster for all: each candidate gains the mean of all but itself, the order stays.
-    assert best(found, "all", "node")[0] == best(first, "all", "node")[0]
-    assert found.equals(ranked("gae-published", clusters(is_topic=False), 1.0))
-    assert not found.equals(ranked("gae", clusters(is_topic=False)))
-
-
 def test_published_ranking_equals_equations_8_to_10_term_by_term() -> None:
     here = topics()
     given = np.random.default_rng(0).integers(0, 5, len(here.chunk_ids)).tolist()

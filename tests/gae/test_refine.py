@@ -56,17 +56,11 @@ def column(rows: list[dict], name: str) -> list:
     return [row[name] for row in rows]
 
 
-def test_score_is_the_weighted_sum_of_available_relevances() -> None:
-    assert weighted(8, 4) == 6.0
-    assert weighted(None, 4) == 4
-    assert weighted(8, None) == 8
-    assert weighted(None, None) is None
-
-
-def test_grades_begin_at_seven_and_four() -> None:
-    scores = (10, 7, 6.99, 4, 3.99, 1, None)
-    grades = ["high", "high", "medium", "medium", "low", "low", None]
-    assert [grade(score) for score in scores] == grades
+def test_score_is_the_weighted_sum_of_available_relevances_and_has_a_grade() -> None:
+    pairs = [(8, 4), (None, 4), (8, None), (None, None)]
+    assert [weighted(*pair) for pair in pairs] == [6.0, 4, 8, None]
+    grades = {10: "high", 7: "high", 6.99: "medium", 4: "medium", 3.99: "low", 1: "low", None: None}
+    assert {score: grade(score) for score in grades} == grades
 
 
 def test_each_grade_requests_its_length() -> None:
@@ -92,7 +86,7 @@ def test_each_grade_requests_its_length() -> None:
     assert failures == []
 
 
-@pytest.mark.parametrize("nothing", ["NONE", "none.", ' "None" ', "**NONE**"])
+@pytest.mark.parametrize("nothing", ["NONE", ' "None" ', "**NONE**"])
 def test_irrelevant_low_grade_passage_is_dropped(nothing: str) -> None:
     rows, failures, requests = refine(
         [COOKING, BRIDGE], [1, 9], lambda r: nothing if COOKING in r.passages else "Edited."
@@ -114,17 +108,15 @@ def test_best_passage_is_kept_if_all_would_be_dropped() -> None:
 def test_failed_request_keeps_the_beginning_and_is_reported() -> None:
     rows, failures, _ = refine([BRIDGE, LONG, COOKING], [9, 5, 2], lambda r: None)
     assert column(rows, "fate") == ["whole", "cut", "cut"]
-    assert rows[0]["text"] == BRIDGE
-    assert LONG.startswith(rows[1]["text"].rstrip("…"))
-    assert COOKING.startswith(rows[2]["text"].rstrip("…"))
-    assert len(rows[1]["text"].split()) <= len(LONG.split()) / 2
-    assert len(rows[2]["text"].split()) <= 25
+    for row, text, most in zip(rows[1:], (LONG, COOKING), (len(LONG.split()) / 2, 25), strict=True):
+        assert text.startswith(row["text"].rstrip("…"))
+        assert len(row["text"].split()) <= most
     assert failures == [
         f"question 'q', passage 'c{i}': not rewritten: the server is tired" for i in (1, 2, 3)
     ]
 
 
-@pytest.mark.parametrize("reply", ["", "  \n", "[1]\n", "None"])
+@pytest.mark.parametrize("reply", ["  \n", "[1]\n", "None"])
 def test_empty_reply_is_a_failure(reply: str) -> None:
     rows, failures, _ = refine([BRIDGE], [9], lambda r: reply)
     assert (rows[0]["fate"], rows[0]["text"]) == ("whole", BRIDGE)
@@ -134,8 +126,7 @@ def test_empty_reply_is_a_failure(reply: str) -> None:
 def test_ungraded_passages_are_unchanged() -> None:
     rows, failures, requests = refine([BRIDGE, COOKING], [None, 8])
     assert (rows[0]["score"], rows[0]["grade"], rows[0]["fate"]) == (None, None, "whole")
-    assert rows[0]["text"] == BRIDGE
-    assert (rows[0]["model"], rows[0]["calls"]) == ("", 0)
+    assert (rows[0]["text"], rows[0]["calls"]) == (BRIDGE, 0)
     assert [request.question for request in requests] == [QUESTION]  # without a topic
     assert failures == []
 
@@ -150,28 +141,23 @@ def test_reply_is_cut_only_beyond_its_tolerance() -> None:
     rows, _, _ = refine([LONG], [1], lambda r: LONG)
     assert rows[0]["fate"] == "reduced"
     assert len(rows[0]["text"].split()) <= 25
-    assert rows[0]["text"].endswith(".")
     little = " ".join(LONG.split()[:28])
     rows, _, _ = refine([LONG], [1], lambda r: little)
     assert rows[0]["text"] == little
 
 
-def babbling_reply(request: Request) -> str:
-    return f"{request.passages[0]} {LONG} " * 3
-
-
-@pytest.mark.parametrize("k", [3, 10, 60])
-@pytest.mark.parametrize("say", [babbling_reply, lambda r: None, lambda r: r.passages[0]])
+@pytest.mark.parametrize("k", [3, 60])
+@pytest.mark.parametrize(
+    "say", [lambda r: f"{r.passages[0]} {LONG} " * 3, lambda r: None, lambda r: r.passages[0]]
+)
 def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
     texts = [f"Chunk {i}. {LONG}" for i in range(k)]
     scores = [(7 * i) % 10 + 1 for i in range(k)]
     for prompt_tokens in (300, 2000):
         rows, _, _ = refine(texts, [*scores[1:], None], say, prompt_tokens)
-        table = pa.Table.from_pylist(rows)
-        (length,) = prompt_lengths(ASKED, table, MAX_WORDS)
+        (length,) = prompt_lengths(ASKED, pa.Table.from_pylist(rows), MAX_WORDS)
         assert length <= prompt_tokens
         assert column(rows, "rank") == list(range(1, k + 1))
-        assert any(column(rows, "text"))
         assert all((row["fate"] == "dropped") == (not row["text"]) for row in rows)
         dropped = [row["score"] or 4 for row in rows if not row["text"]]
         shown = [row["score"] or 4 for row in rows if row["text"]]
@@ -194,7 +180,6 @@ def test_without_reflection_the_best_stay_whole(k: int) -> None:
     assert length <= 700
     assert n_shown == k or length > 700 - n_word_pieces(texts[:1])[0] - 3
     assert column(rows, "text") == texts[:n_shown] + [""] * (k - n_shown)
-    assert column(rows, "fate") == ["whole"] * n_shown + ["dropped"] * (k - n_shown)
     assert {(row["score"], row["grade"], row["model"]) for row in rows} == {(None, None, "")}
 
 
@@ -202,11 +187,7 @@ def test_without_reflection_an_overlong_first_passage_is_cut() -> None:
     refined = unrefined_contexts(contexts({"q": [LONG, BRIDGE]}), ASKED, 300, MAX_WORDS)
     assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert prompt_lengths(ASKED, refined.rows, MAX_WORDS)[0] <= 300
-
-
-def test_question_without_room_is_reported() -> None:
-    requests = queries({"q": f"Is it so? {LONG}"})
-    refined = unrefined_contexts(contexts({"q": [BRIDGE, COOKING]}), requests, 200, MAX_WORDS)
-    assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
-    assert refined.rows["text"][0].as_py() == "The…"
+    asked = queries({"q": f"Is it so? {LONG}"})  # leaves no room
+    refined = unrefined_contexts(contexts({"q": [BRIDGE, COOKING]}), asked, 200, MAX_WORDS)
+    assert refined.rows["text"].to_pylist() == ["The…", ""]
     assert "raise prompt_tokens" in refined.failures[0]

@@ -17,24 +17,24 @@ ASKED = queries({"q1": QUESTION, "q2": "Who cooks?"})
 FOUND = contexts({"q1": ["best", "second", "third"], "q2": ["only"]})
 
 
-def reply(topic: str = "A  topic", relevance: int = 8) -> str:
-    return json.dumps({"topic": topic, "relevance": relevance})
+def reply(relevance: int = 8) -> str:
+    return json.dumps({"topic": "A  topic", "relevance": relevance})
 
 
 def test_all_clusters_of_a_question_are_requested_at_once() -> None:
     model = Scripted(lambda request: reply(relevance=len(request.passages)))
     named = topics(FOUND, CLUSTERS, ASKED, model, PROMPT_TOKENS)
     assert len(model.calls) == 1
-    assert [r.passages for r in model.requests] == [("second",), ("best", "third"), ("only",)]
-    assert [r.question for r in model.requests] == [QUESTION, QUESTION, "Who cooks?"]
+    assert [(r.question, r.passages) for r in model.requests] == [
+        (QUESTION, ("second",)),
+        (QUESTION, ("best", "third")),
+        ("Who cooks?", ("only",)),
+    ]
     names = ["query_id", "cluster", "topic", "relevance", "n_passages", "n_read", "calls"]
-    assert named.rows.select(names).to_pylist() == [
-        dict(zip(names, row, strict=True))
-        for row in (
-            ("q1", 0, "A topic", 1, 1, 1, 1),
-            ("q1", 4, "A topic", 2, 2, 2, 1),
-            ("q2", 4, "A topic", 1, 1, 1, 1),
-        )
+    assert [tuple(row[name] for name in names) for row in named.rows.to_pylist()] == [
+        ("q1", 0, "A topic", 1, 1, 1, 1),
+        ("q1", 4, "A topic", 2, 2, 2, 1),
+        ("q2", 4, "A topic", 1, 1, 1, 1),
     ]
     assert named.failures == []
 
@@ -46,7 +46,7 @@ def test_failure_costs_its_row_and_is_reported() -> None:
     assert named.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
 
 
-@pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
+@pytest.mark.parametrize("prompt_tokens", [250, 1000, 6000])
 def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
     texts = [f"Number {i}. {BRIDGE}" for i in range(30)]
     found, clusters = contexts({"q1": texts}), Clusters({f"c{i}": 0 for i in range(1, 31)}, {})
@@ -62,13 +62,11 @@ def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
 
 
 def test_overlong_single_passage_is_cut() -> None:
-    found = contexts({"q1": [BRIDGE * 20]})
     model = Scripted(lambda request: reply())
-    named = topics(found, CLUSTERS, ASKED, model, 300)
+    named = topics(contexts({"q1": [BRIDGE * 20]}), CLUSTERS, ASKED, model, 300)
     (request,) = model.requests
     assert named.rows["n_read"].to_pylist() == [1]
-    assert BRIDGE.startswith(request.passages[0][:100])
-    assert request.passages[0].endswith(".")
+    assert (BRIDGE * 20).startswith(request.passages[0])
     assert n_word_pieces([f"{request.instructions}\n{request.render()}"])[0] <= 300
 
 
@@ -81,7 +79,6 @@ def test_embedded_model_names_and_distinguishes_clusters() -> None:
     assert "bridge" in bridge["topic"].lower()
     assert cooking["relevance"] < 4
     assert bridge["relevance"] >= 7
-    assert named.failures == []
     cooking, bridge = reflections(found, ASKED, model).rows["relevance"].to_pylist()
     assert cooking < 4
     assert bridge >= 7
@@ -101,10 +98,6 @@ def test_every_pair_is_requested_at_once_and_failures_are_reported() -> None:
         {"query_id": q, "node_id": "c1", "relevance": 6, "model": "scripted"} for q in ("q1", "q2")
     ]
     assert judged.failures == ["question 'q1', passage 'c2': not judged: the server is tired"]
-
-
-def test_choice_question_is_shown_with_its_options() -> None:
-    questions = queries({"q1": "Which?"}, form="choice", options=["a boat", "a bridge"])
-    model = Scripted(lambda r: '{"score": 6}')
-    reflections(contexts({"q1": ["one"]}), questions, model)
-    assert model.requests[0].question == "Which?\n(A) a boat\n(B) a bridge"
+    asked = queries({"q1": "Which?"}, form="choice", options=["a boat", "a bridge"])
+    reflections(contexts({"q1": ["one"]}), asked, model)
+    assert model.requests[-1].question == "Which?\n(A) a boat\n(B) a bridge"

@@ -9,12 +9,11 @@ import pytest
 from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.tables import TABLES
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, written_by
+from tests.conftest import CORPUS, House
 from tests.evaluation.judges.scripted_judges import judging
-from tests.families.small import DOCUMENTS, QUESTION, QUESTIONS, SMALL, home_of
+from tests.families.small import DOCUMENTS, QUESTION, SMALL, home_of
 from tests.pipeline.homes import (
     copy_of,
-    due,
     house_at,
     requests_by_asset,
 )
@@ -56,23 +55,6 @@ def test_reread_text_is_that_of_its_line_chunk_or_page(indexed: House) -> None:
     kinds = {(row["method"], row["node_kind"]) for row in again}
     assert {(SEARCHED, "line chunk"), ("readagent", "page")} <= kinds
     assert all(row["text"] == texts[row["node_id"]] for row in again)
-
-
-def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
-    calls = {
-        (r["method"], r["query_id"]): r["calls"] for r in indexed.table("summaries").to_pylist()
-    }
-    for query_id in QUESTIONS:
-        assert calls["readagent", query_id] == 2  # look-up, answer
-        assert calls[SEARCHED, query_id] == 3  # keywords too
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
-    file = changeable.folder / "corpus.toml"
-    file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert due(changeable)[0] == "jerr/searches"
-    assert written_by(changeable.run())["jerr/searches"] == f"methods {SEARCHED} (of 2)"
 
 
 @pytest.mark.usefixtures("only_tables_here")

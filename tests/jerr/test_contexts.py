@@ -24,6 +24,7 @@ from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
 from tests.jerr import tower
 from tests.jerr.test_search import found, keywords
+from tests.rows import rows_of
 
 MAX_WORDS = 100
 QUESTION = "Why " * 150
@@ -31,14 +32,15 @@ LONGEST = 100  # of what is read again, word pieces
 
 
 def shown(document_id: str | None = None, **settings: int) -> list[dict]:
-    rows = [{**row, "query_id": "q"} for row in found("jerr-search", [], document_id)]
-    searches = pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
+    searches = pa.Table.from_pylist(
+        found("jerr-search", [], document_id), TABLES["jerr.searches"].schema
+    )
     short = short_forms(synopses_of(tower.SYNOPSES), AnswerSettings(**settings), LONGEST, MAX_WORDS)
     choose = graph_contexts(searches, tower.NODE_ROWS, tower.EDGES, tower.FACTS, short)
     return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
 
 
-def test_best_nodes_come_before_their_synopses() -> None:
+def test_best_nodes_with_their_relations_and_facts_come_before_synopses() -> None:
     rows = shown()
     assert [(row["node_kind"], row["node_id"]) for row in rows] == [
         ("node", "n-storm"),
@@ -47,19 +49,12 @@ def test_best_nodes_come_before_their_synopses() -> None:
         ("synopsis", "a2"),
         ("synopsis", "a1"),
     ]
-    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
-
-
-def test_node_is_described_by_its_relations_and_facts() -> None:
-    (storm, lamp, *_) = shown()
-    assert storm["text"] == (
+    assert [row["text"] for row in rows[:2]] == [
         "storm (storm – breaks – lamp; storm – sinks – ferry):\nThe storm sinks the ferry. "
-        "The storm breaks the lamp's glass."
-    )
-    assert lamp["text"] == (
+        "The storm breaks the lamp's glass.",
         "lamp (Ada – lights – lamp; storm – breaks – lamp):\nThe storm breaks the lamp's glass. "
-        "Ada lights the lamp."
-    )
+        "Ada lights the lamp.",
+    ]
 
 
 def test_document_question_sees_only_its_document() -> None:
@@ -81,42 +76,36 @@ def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:
     assert len(shown(prompt_tokens=2 * (own + 60), n_reread=0)) == 5
 
 
-PAGES = pa.Table.from_pylist(
-    [
-        {"page_id": f"p{i}", "document_id": "d", "position": i, "start": 100 * i}
-        | {"end": 100 * i + 100, "n_words": 20, "text": "…", "gist": gist, "model": "scripted"}
-        for i, gist in enumerate(["The keeper sleeps.", "A storm comes.", ""])
-    ],
-    TABLES["jerr.pages"].schema,
-)
-
-
 @pytest.mark.parametrize("document_id", ["d", None])
 def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) -> None:
+    gists = ["The keeper sleeps.", "A storm comes.", ""]
+    pages = pa.Table.from_pylist(
+        [
+            {"page_id": f"p{i}", "document_id": "d", "position": i, "gist": gist}
+            | {"start": 100 * i, "end": 100 * i + 100}
+            for i, gist in enumerate(gists)
+        ]
+    )
     chunks = pa.table(
         {"chunk_id": ["c0", "c1", "c2"], "document_id": ["d", "d", "d"]}
         | {"start": [0, 90, 210], "end": [90, 210, 300]}
     )
     rankings = pa.table(
-        {"query_id": ["q", "q"], "level": ["node", "node"]}
-        | {"rank": [1, 2]}
-        | {"item_id": ["c2", "c1"]}
+        {"query_id": ["q"] * 2, "level": ["node"] * 2, "rank": [1, 2], "item_id": ["c2", "c1"]}
     )
-    spans = PAGES.rename_columns({"page_id": "chunk_id"})
-    short = short_forms(gists_of(PAGES), AnswerSettings(), LONGEST, MAX_WORDS)
+    spans = pages.rename_columns({"page_id": "chunk_id"})
+    short = short_forms(gists_of(pages), AnswerSettings(), LONGEST, MAX_WORDS)
     choose = short_contexts(spans, chunks, rankings, short)
     rows = context_rows(queries({"q": "?"}, document_id=document_id), choose).to_pylist()
     # c2 lies in a page without a gist; c1 shares 90 characters with p1 and 10 with p0
-    assert [(row["node_id"], row["text"]) for row in rows] == [
-        ("p1", "A storm comes."),
-        ("p0", "The keeper sleeps."),
-    ]
+    assert [(row["node_id"], row["text"]) for row in rows] == [("p1", gists[1]), ("p0", gists[0])]
 
 
 # What is read again, and what the answer is then written from.
 
 READ_WORDS = 60
 ASKED = queries({"q": "Who broke the lamp?"})
+NODE = "storm: storm – breaks – lamp."
 SYNOPSES = {
     "a2": "A storm breaks the glass.",
     "a1": "Ada lights the lamp.",
@@ -125,23 +114,23 @@ SYNOPSES = {
 TEXTS = {i: f"{i} in full: " + "it was told at length that night. " * 20 for i in SYNOPSES}
 
 
-def contexts(kinds: dict[str, str] | None = None) -> pa.Table:
-    """A node, and a synopsis of each line chunk, the one of a2 first."""
-    found = [("n", "node", None, None, "storm: storm – breaks – lamp.")]
-    found += [(i, "synopsis", i[0], int(i[1]) - 1, text) for i, text in SYNOPSES.items()]
+def contexts(text: str = "", kind: str = "") -> pa.Table:
+    """A node, and a synopsis of each line chunk, the one of a2 first, or others of `kind`."""
+    given = [("n", "node", None, None, NODE)]
+    given += [(i, "synopsis", i[0], int(i[1]) - 1, synopsis) for i, synopsis in SYNOPSES.items()]
     rows = [
-        {"query_id": "q", "sample": 0, "rank": rank, "node_id": node_id}
-        | {"node_kind": (kinds or {}).get(node_id, kind), "document_id": document_id}
-        | {"position": position, "score": 0.0, "text": text}
-        for rank, (node_id, kind, document_id, position, text) in enumerate(found, start=1)
+        {"query_id": "q", "rank": rank, "node_id": node_id, "node_kind": kind or own_kind}
+        | {"document_id": document_id, "position": position, "text": text or own_text}
+        for rank, (node_id, own_kind, document_id, position, own_text) in enumerate(given, start=1)
     ]
-    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
+    return rows_of("contexts", rows)
 
 
-def named(references: list[int], **settings: int) -> list[dict]:
+def named(references: list[int], **settings: int) -> list[list[str]]:
     model = Scripted(lambda _: json.dumps({"references": references}))
-    found = look_ups(contexts(), ASKED, model, AnswerSettings(**settings))
-    return found.rows.to_pylist()
+    return (
+        look_ups(contexts(), ASKED, model, AnswerSettings(**settings)).rows["chunk_ids"].to_pylist()
+    )
 
 
 def again(chunk_ids: list[str], prompt_tokens: int = 16_000) -> pa.Table:
@@ -151,34 +140,35 @@ def again(chunk_ids: list[str], prompt_tokens: int = 16_000) -> pa.Table:
     return reread(contexts(), rows, TEXTS, ASKED, settings, READ_WORDS)
 
 
+def prompt_length(rows: pa.Table) -> int:
+    """Return the word pieces of the prompt of an answer from these rows."""
+    model = Scripted(lambda _: "The storm.")
+    answer_questions(ASKED, rows, model, READ_WORDS)
+    return sum(n_word_pieces([model.requests[0].instructions, model.requests[0].render()]))
+
+
 def test_best_line_chunks_are_read_without_a_request() -> None:
-    (row,) = first_in_full(contexts(dict.fromkeys("n", "synopsis")), ASKED, 2).to_pylist()
+    (row,) = first_in_full(contexts(kind="synopsis"), ASKED, 2).to_pylist()
     assert (row["chunk_ids"], row["n_shown"], row["calls"]) == (["n", "a2"], 4, 0)
 
 
 def test_synopses_are_shown_in_reading_order_before_nodes() -> None:
     model = Scripted(lambda _: '{"references": []}')
     look_ups(contexts(), ASKED, model, AnswerSettings())
-    assert model.requests[0].passages == (
-        SYNOPSES["a1"],
-        SYNOPSES["a2"],
-        SYNOPSES["b1"],
-        "storm: storm – breaks – lamp.",
-    )
+    assert model.requests[0].passages == (*(SYNOPSES[i] for i in ("a1", "a2", "b1")), NODE)
 
 
 def test_numbers_refer_to_synopses_and_others_are_ignored() -> None:
-    assert named([2, 4, 0, 2, 1, -3])[0]["chunk_ids"] == ["a2", "a1"]
-    assert named([2, 1, 3], n_reread=2)[0]["chunk_ids"] == ["a2", "a1"]
-    assert named([])[0]["chunk_ids"] == []
+    assert named([2, 4, 0, 2, 1, -3]) == [["a2", "a1"]]
+    assert named([2, 1, 3], n_reread=2) == [["a2", "a1"]]
+    assert named([]) == [[]]
     assert named([1], n_reread=0) == []  # no request is sent
 
 
 def test_best_synopses_are_shown_if_not_all_fit() -> None:
     model = Scripted(lambda _: '{"references": [1]}')
-    long = contexts().set_column(8, "text", pa.array(["word " * 250] * 4))
     settings = AnswerSettings(prompt_tokens=700)
-    (row,) = look_ups(long, ASKED, model, settings).rows.to_pylist()
+    (row,) = look_ups(contexts("word " * 250), ASKED, model, settings).rows.to_pylist()
     assert (row["chunk_ids"], row["n_shown"]) == (["a2"], 1)
     request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700
@@ -195,7 +185,7 @@ def test_invalid_reply_rereads_nothing() -> None:
 def test_reread_text_replaces_its_synopsis() -> None:
     rows = again(["b1", "a1"]).to_pylist()
     assert [(r["node_id"], r["node_kind"], r["fate"], r["text"]) for r in rows] == [
-        ("n", "node", "as found", "storm: storm – breaks – lamp."),
+        ("n", "node", "as found", NODE),
         ("a2", "synopsis", "as found", SYNOPSES["a2"]),
         ("a1", "line chunk", "read again", TEXTS["a1"]),
         ("b1", "line chunk", "read again", TEXTS["b1"]),
@@ -205,11 +195,7 @@ def test_reread_text_replaces_its_synopsis() -> None:
 @pytest.mark.parametrize("prompt_tokens", range(500, 1100, 50))
 def test_prompt_keeps_its_length_and_starts_with_the_first_named(prompt_tokens: int) -> None:
     rows = again(["b1", "a1", "a2"], prompt_tokens)
-    model = Scripted(lambda _: "The storm.")
-    answer_questions(ASKED, rows, model, READ_WORDS)
-    request = model.requests[0]
-    length = sum(n_word_pieces([request.instructions, request.render()]))
-    assert length <= prompt_tokens
+    assert prompt_length(rows) <= prompt_tokens
     fates = {row["node_id"]: row["fate"] for row in rows.to_pylist()}
     order = [fates[i] for i in ("b1", "a1", "a2")]
     assert order == sorted(order, key=["read again", "cut", "as found"].index)
@@ -221,7 +207,7 @@ def test_prompt_keeps_its_length_and_starts_with_the_first_named(prompt_tokens: 
 def test_full_texts_may_fill_the_prompt_to_the_last_piece() -> None:
     (query,) = ASKED.to_pylist()
     room = answer_room(query, 1000, READ_WORDS, n_word_pieces)
-    texts = ["storm: storm – breaks – lamp.", *TEXTS.values()]
+    texts = [NODE, *TEXTS.values()]
     least = 1000 - room.tokens + sum(n_word_pieces(texts)) + len(texts) * room.mark
     for prompt_tokens, fate in ((least, "read again"), (least - 1, "cut")):
         rows = again(["b1", "a1", "a2"], prompt_tokens).to_pylist()
@@ -229,16 +215,11 @@ def test_full_texts_may_fill_the_prompt_to_the_last_piece() -> None:
 
 
 def test_long_units_are_cut_to_the_prompt() -> None:
-    long = contexts({"n": "long unit", **dict.fromkeys(SYNOPSES, "long unit")})
-    long = long.set_column(8, "text", pa.array(["It was told at length. " * 60] * 4))
+    long = contexts("It was told at length. " * 60, "long unit")
     nobody = TABLES["jerr.look_ups"].empty()
-    settings = AnswerSettings(prompt_tokens=700)
-    rows = reread(long, nobody, {}, ASKED, settings, READ_WORDS)
+    rows = reread(long, nobody, {}, ASKED, AnswerSettings(prompt_tokens=700), READ_WORDS)
     assert rows["fate"].to_pylist() == ["as found", "cut", "over budget", "over budget"]
-    model = Scripted(lambda _: "The storm.")
-    answer_questions(ASKED, rows, model, READ_WORDS)
-    request = model.requests[0]
-    assert sum(n_word_pieces([request.instructions, request.render()])) <= 700
+    assert prompt_length(rows) <= 700
 
 
 # How an answer came about, to read.

@@ -13,8 +13,6 @@ from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
 from tests.jerr.tower import SYNOPSES, rows_of
 
-# Facts, elements and relations of a model's reply, cleaned.
-
 ONE = SYNOPSES.slice(0, 1)
 
 
@@ -26,9 +24,12 @@ def reply(facts: list[str], elements: list[str], *relations: tuple[str, str, str
 def test_equal_spellings_count_once_and_the_first_three_are_used() -> None:
     said = reply([], ["The Lamp", "lamp", "**Ada**", "...", "storm", "night"])
     found = extract(ONE, Scripted(lambda _: said)).beside["elements"]
-    assert found["element"].to_pylist() == ["The Lamp", "Ada", "storm"]
-    assert found["element_key"].to_pylist() == ["lamp", "ada", "storm"]
-    assert found["position"].to_pylist() == [0, 1, 2]
+    names = ("element", "element_key", "position")
+    assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
+        ("The Lamp", "lamp", 0),
+        ("Ada", "ada", 1),
+        ("storm", "storm", 2),
+    ]
 
 
 def test_relations_join_two_distinct_elements_in_three_words() -> None:
@@ -65,9 +66,7 @@ names = st.lists(st.text(max_size=12), max_size=6)
 
 
 @given(names, st.lists(st.tuples(*[st.text(max_size=12)] * 3), max_size=6))
-def test_relations_join_elements_of_the_same_synopsis_for_any_reply(
-    elements: list[str], relations: list[tuple[str, str, str]]
-) -> None:
+def test_relations_join_elements_of_the_same_synopsis_for_any_reply(elements, relations) -> None:
     found = extract(ONE, Scripted(lambda _: reply(elements, elements, *relations)))
     keys = found.beside["elements"]["element_key"].to_pylist()
     assert len(set(keys)) == len(keys) <= N_ELEMENTS
@@ -76,12 +75,10 @@ def test_relations_join_elements_of_the_same_synopsis_for_any_reply(
     assert all(one != other and {one, other} <= set(keys) for one, other in ends)
 
 
-# A synopsis for every line chunk that is longer than one.
-
 LONG = "The ferry of the old harbour leaves at noon. " * 40  # 360 words
 
 
-def line_chunks(texts: list[str], n_tokens: int = 1000) -> pa.Table:
+def line_chunks(*texts: str, n_tokens: int = 1000) -> pa.Table:
     rows = [
         {"chunk_id": f"c{i}", "document_id": "d", "position": i, "start": 0, "end": len(text)}
         | {"n_tokens": n_tokens, "text": text}
@@ -93,7 +90,7 @@ def line_chunks(texts: list[str], n_tokens: int = 1000) -> pa.Table:
 @pytest.mark.parametrize(("n_tokens", "words"), [(1000, 100), (2000, 200), (10, 20)])
 def test_length_is_proportional_to_the_chunk(n_tokens: int, words: int) -> None:
     model = Scripted(lambda _: "In short.")
-    found = synopses(line_chunks([LONG], n_tokens), model)
+    found = synopses(line_chunks(LONG, n_tokens=n_tokens), model)
     assert found.rows["synopsis"].to_pylist() == ["In short."]
     assert model.requests[-1].max_words == words
     assert f"at most {words} words" in model.requests[-1].instructions
@@ -101,7 +98,7 @@ def test_length_is_proportional_to_the_chunk(n_tokens: int, words: int) -> None:
 
 def test_chunk_shorter_than_a_synopsis_is_its_own_synopsis() -> None:
     model = Scripted(lambda _: "In short.")
-    found = synopses(line_chunks(["The ferry leaves at noon.", LONG]), model)
+    found = synopses(line_chunks("The ferry leaves at noon.", LONG), model)
     assert found.rows["synopsis"].to_pylist() == ["The ferry leaves at noon.", "In short."]
     assert found.rows["model"].to_pylist() == ["", "scripted"]
     assert [request.passages for request in model.requests] == [(LONG,)]
@@ -109,7 +106,7 @@ def test_chunk_shorter_than_a_synopsis_is_its_own_synopsis() -> None:
 
 def test_invalid_reply_gives_no_row_and_keeps_the_rest() -> None:
     replies = iter([None, " ", "In short."])
-    found = synopses(line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)))
+    found = synopses(line_chunks(LONG + "1", LONG + "2", LONG), Scripted(lambda _: next(replies)))
     assert found.rows["chunk_id"].to_pylist() == ["c2"]
     assert [problem.split(":")[0] for problem in found.failures] == [
         "document 'd', line chunk 0",
@@ -117,14 +114,10 @@ def test_invalid_reply_gives_no_row_and_keeps_the_rest() -> None:
     ]
 
 
-# Keywords of a question.
-
-
 def test_keywords_are_distinct_and_at_most_ten() -> None:
     said = json.dumps({"keywords": ["lamp", " lamp ", "", *map(str, range(20))]})
     found = ask_keywords(queries({"q": "Who broke the lamp?"}), Scripted(lambda _: said))
     assert found.rows["keywords"].to_pylist() == [["lamp", *map(str, range(9))]]
-    assert found.rows["calls"].to_pylist() == [1]
 
 
 def test_options_and_retrieval_text_are_searched_for() -> None:

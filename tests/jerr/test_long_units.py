@@ -1,8 +1,5 @@
 """Long units against answers worked out by hand, and invariants for any chunks."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,31 +14,22 @@ from gsum_assets.jerr.long_units import (
     ranking_depth,
     unit_contexts,
 )
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from tests.retrieval.toys import CHUNKS, collection, toy_questions
 
-Lengths = dict[str, list[int]]
 
-
-def cut(lengths: Lengths) -> tuple[pa.Table, pa.Table]:
-    """Documents and their chunks, each a blank behind the one before, of one letter a piece."""
+def units_of(lengths: dict[str, list[int]], unit_tokens: int = 100) -> list[Unit]:
+    """Units of documents with chunks of these lengths, each of one letter, with blanks between."""
     texts, rows = {}, []
     for document_id, sizes in lengths.items():
         pieces = [chr(ord("a") + i % 26) * size for i, size in enumerate(sizes)]
         texts[document_id], start = " ".join(pieces), 0
-        for i, piece in enumerate(pieces):
-            end = start + len(piece)
-            rows.append((f"{document_id}{i}", document_id, i, start, end, len(piece)))
-            start = end + 1
-    names = ["chunk_id", "document_id", "position", "start", "end", "n_tokens"]
-    schema = pa.schema([TABLES["chunks"].schema.field(name) for name in names])
-    chunks = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
-    return pa.table({"document_id": list(texts), "text": list(texts.values())}), chunks
-
-
-def units_of(lengths: Lengths, unit_tokens: int = 100) -> list[Unit]:
-    return long_units(*cut(lengths), unit_tokens)
+        for i, size in enumerate(sizes):
+            rows.append({"chunk_id": f"{document_id}{i}", "document_id": document_id})
+            rows[-1] |= {"position": i, "start": start, "end": start + size, "n_tokens": size}
+            start += size + 1
+    documents = pa.table({"document_id": list(texts), "text": list(texts.values())})
+    return long_units(documents, pa.Table.from_pylist(rows), unit_tokens)
 
 
 def test_chunks_are_packed_up_to_the_limit() -> None:
@@ -64,14 +52,10 @@ SIZES = st.lists(st.integers(1, 250), min_size=1, max_size=12)
 @given(SIZES, st.integers(100, 400), SIZES)
 def test_units_hold_every_chunk_once_in_order_independently(sizes, most, others) -> None:
     units = units_of({"d": sizes}, most)
-    (text,), chunks = cut({"d": sizes})[0]["text"].to_pylist(), cut({"d": sizes})[1]
-    assert [i for unit in units for i in unit.chunk_ids] == chunks["chunk_id"].to_pylist()
-    assert [unit.position for unit in units] == list(range(len(units)))
-    tokens = dict(zip(chunks["chunk_id"].to_pylist(), sizes, strict=True))
+    assert [i for unit in units for i in unit.chunk_ids] == [f"d{i}" for i in range(len(sizes))]
+    tokens = {f"d{i}": size for i, size in enumerate(sizes)}
     filled = [sum(tokens[i] for i in unit.chunk_ids) for unit in units]
-    for unit, n in zip(units, filled, strict=True):
-        assert n <= most or len(unit.chunk_ids) == 1
-        assert unit.text in text
+    assert all(n <= most or len(unit.chunk_ids) == 1 for unit, n in zip(units, filled, strict=True))
     for n, after in zip(filled, units[1:], strict=False):
         assert n + tokens[after.chunk_ids[0]] > most  # it would not have fitted
     more = units_of({"c": others, "d": sizes, "e": others}, most)
@@ -93,36 +77,24 @@ UNITS = [
 ]
 
 
-def ranked(questions: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
-    return rank_units(collection(), questions, units, 4)
-
-
 def test_chunk_takes_the_score_of_its_unit_and_follows_better_ones() -> None:
-    rows = ranked(toy_questions(("?", None, 0))).to_pylist()
-    nodes = [(row["item_id"], row["score"]) for row in rows if row["level"] == "node"]
-    assert [item for item, _ in nodes] == [
-        "c-apple-1",
-        "c-apple-2",  # itself no nearer than those behind it
-        "c-boat-1",
-        "c-boat-2",
-        "c-cloud-1",
-    ]
-    assert [score for _, score in nodes] == pytest.approx([1, 1, 0, 0, 0], abs=1e-6)
-    assert nodes[0][1] > nodes[1][1]
+    rows = rank_units(collection(), toy_questions(("?", None, 0)), UNITS, 4).to_pylist()
+    nodes = {row["item_id"]: row["score"] for row in rows if row["level"] == "node"}
+    # the second of the apples is itself no nearer than those behind it
+    assert list(nodes) == ["c-apple-1", "c-apple-2", "c-boat-1", "c-boat-2", "c-cloud-1"]
+    assert list(nodes.values()) == pytest.approx([1, 1, 0, 0, 0], abs=1e-6)
+    assert nodes["c-apple-1"] > nodes["c-apple-2"]
     documents = [(row["item_id"], row["score"]) for row in rows if row["level"] == "document"]
     assert documents == [("apples", 1.0), ("boats", 0.0), ("clouds", 0.0)]
 
 
-@given(st.data())
-def test_chunk_scores_never_reorder_units(data) -> None:
-    n = data.draw(st.integers(2, 6))
+@given(st.lists(st.tuples(st.integers(0, 25), st.sampled_from("xyz")), min_size=2, max_size=6))
+def test_chunk_scores_never_reorder_units(drawn) -> None:
     # cosines that differ by the last decimal that counts, or by less
-    steps = data.draw(st.lists(st.integers(0, 25), min_size=n, max_size=n))
-    cosines = 0.5 + np.array(steps) * 1e-7
+    cosines = 0.5 + np.array([step for step, _ in drawn]) * 1e-7
     vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
-    ids = [f"c{i}" for i in range(n)]
-    scope = Collection(["d"], [""], ids, ids, np.array([0, n]), vectors)
-    owners = data.draw(st.lists(st.sampled_from("xyz"), min_size=n, max_size=n))
+    ids, owners = [f"c{i}" for i in range(len(drawn))], [owner for _, owner in drawn]
+    scope = Collection(["d"], [""], ids, ids, np.array([0, len(ids)]), vectors)
     questions = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
     scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(questions).nodes[0]
     rounded = np.round(cosines, 6)
@@ -137,28 +109,25 @@ QUERIES = pa.table({"query_id": ["q1", "q0"]})
 
 
 def test_best_units_within_the_scope_are_read() -> None:
-    rankings = ranked(toy_questions(("?", None, 0), ("?", "boats", 1)))
+    asked = toy_questions(("?", None, 0), ("?", "boats", 1))
+    rankings = rank_units(collection(), asked, UNITS, 4)
     rankings = rankings.take(list(range(rankings.num_rows))[::-1])  # rows come in any order
     rows = unit_contexts(QUERIES, UNITS, rankings, 2).to_pylist()
-    assert [(row["query_id"], row["rank"], row["node_id"], row["score"]) for row in rows] == [
-        ("q0", 1, "u-apples-0", 1.0),
-        ("q0", 2, "u-boats-0", 0.0),
-        ("q1", 1, "u-boats-0", 1.0),
-        ("q1", 2, "u-boats-1", 1.0),
+    names = ("query_id", "rank", "node_id", "score", "document_id", "position")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("q0", 1, "u-apples-0", 1.0, "apples", 0),
+        ("q0", 2, "u-boats-0", 0.0, "boats", 0),
+        ("q1", 1, "u-boats-0", 1.0, "boats", 0),
+        ("q1", 2, "u-boats-1", 1.0, "boats", 1),
     ]
-    assert {row["node_kind"] for row in rows} == {"long unit"}
     assert rows[0]["text"] == UNITS[0].text
-    assert [(row["document_id"], row["position"]) for row in rows[2:]] == [
-        ("boats", 0),
-        ("boats", 1),
-    ]
 
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=8), st.integers(1, 6), st.randoms())
 def test_deep_enough_ranking_reaches_all_requested_units(sizes, n_units, random) -> None:
-    ids = [[f"{i}-{j}" for j in range(size)] for i, size in enumerate(sizes)]
-    units = [replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(of)) for i, of in enumerate(ids)]
-    order = [chunk_id for of in ids for chunk_id in of]
+    ids = [tuple(f"{i}-{j}" for j in range(size)) for i, size in enumerate(sizes)]
+    units = [Unit(f"u{i}", "d", i, "", of_unit) for i, of_unit in enumerate(ids)]
+    order = [chunk_id for of_unit in ids for chunk_id in of_unit]
     random.shuffle(order)  # a unit's chunks need not even come together
     order = order[: ranking_depth(units, n_units)]
     rankings = pa.table(
@@ -166,6 +135,4 @@ def test_deep_enough_ranking_reaches_all_requested_units(sizes, n_units, random)
         | {"rank": list(range(1, len(order) + 1)), "item_id": order}
         | {"score": [1.0] * len(order)}
     )
-    found = unit_contexts(QUERIES, units, rankings, n_units)
-    assert found.num_rows == min(n_units, len(sizes))
-    assert len(order) >= min(100, sum(sizes))
+    assert unit_contexts(QUERIES, units, rankings, n_units).num_rows == min(n_units, len(sizes))

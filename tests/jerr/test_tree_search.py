@@ -183,9 +183,3 @@ def test_search_terminates(children, gains, path, n_simulations):
     assert found.path == path
     assert found.best_reward == (1 if gains else 0)
     assert sum(found.visits.values()) >= (n_simulations if path else 0)
-
-
-def test_search_terminates_if_every_node_is_a_root():
-    found = tree_search(none(), {}, 1000, 1)
-    assert sum(found.visits.values()) == 1000
-    assert len(found.path) == 1
