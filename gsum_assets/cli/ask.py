@@ -2,7 +2,6 @@
 
 import json
 import sys
-from shutil import get_terminal_size
 
 import click
 
@@ -58,12 +57,11 @@ def ask(
         from gsum_assets.answering.conversation import Conversation
         from gsum_assets.answering.renderings import answer_lines, answer_object
         from gsum_assets.answering.workspace import open_workspace
-        from gsum_assets.cli.prompt import Preview, Prompt, piped_lines, typed_lines
+        from gsum_assets.cli.prompt import Preview, Prompt, typed_lines
+        from gsum_assets.cli.terminal import new_screen
 
         home = Home.from_environment()
-        preview = None
-        if sys.stdout.isatty() and not as_json:
-            preview = Preview(sys.stdout, get_terminal_size((96, 24)).columns)
+        preview = Preview(new_screen()) if sys.stdout.isatty() and not as_json else None
         # without torch and Dagster where possible
         workspace = open_workspace(home, quick=True, on_words=preview)
         conversation = Conversation(workspace, listed(corpus) or [corpus], explain=explain)
@@ -92,7 +90,7 @@ def ask(
     if is_typed:
         about = f"{corpus}, by {conversation.asked_by}; /help lists commands, Ctrl-D ends"
         click.echo(about, err=as_json)
-    for line in typed_lines(f"{corpus}> ", home.root / "history") if is_typed else piped_lines():
+    for line in typed_lines(f"{corpus}> ", home.root / "history") if is_typed else sys.stdin:
         if not (is_typed or as_json) and line.strip():
             click.echo(f"> {line.strip()}")
         if not prompt.read(line):

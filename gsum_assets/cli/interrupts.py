@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LONGEST_S = 4.0
@@ -20,12 +20,7 @@ _CLEAR_LINE = b"\r\x1b[2K\x1b[?25h"  # of a progress bar, which also hides the c
 
 
 class Ending:
-    """The end of this process on a signal.
-
-    Attributes
-    ----------
-    message : printed to stderr as the last line.
-    """
+    """The end of this process on a signal, with `message` as the last line of stderr."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -48,30 +43,26 @@ class Ending:
         return self._began.wait(_MOMENT_S)
 
     def watch(self, signals: socket.socket) -> None:
-        """End the process at the first signal, without delay at the second."""
-        number = _next(signals)
-        if number is None:
-            return
+        """End the process at the first of `SIGNALS`; return once the sender is closed."""
+        number = 0
+        while number not in SIGNALS:
+            if not (data := signals.recv(1)):
+                return
+            number = data[0]
         self._began.set()
         silence = os.open(os.devnull, os.O_WRONLY)
         for output in (1, 2):
             os.dup2(silence, output)
-        threading.Thread(target=self._tidily, args=(number,), daemon=True).start()
-        signals.settimeout(_LONGEST_S)
-        with suppress(TimeoutError):
-            _next(signals)
-        self._end(number)
+        threading.Timer(_LONGEST_S, self._end, (number,)).start()
+        try:
+            self._tidy_up()
+        finally:  # also after an error; then the next run tidies up
+            self._end(number)
 
     def close(self) -> None:
         """Close the duplicated outputs."""
         os.close(self._output)
         os.close(self._errors)
-
-    def _tidily(self, number: int) -> None:
-        try:
-            self._tidy_up()
-        finally:  # also after an error; then the next run tidies up
-            self._end(number)
 
     def _end(self, number: int) -> None:
         with self._once:
@@ -83,13 +74,9 @@ class Ending:
 
 @contextmanager
 def ended_by_signals(message: str) -> Iterator[Ending]:
-    """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM).
+    """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM), and a message.
 
     This includes processes for which a shell ignores Ctrl-C, such as background jobs.
-
-    Parameters
-    ----------
-    message : printed to stderr as the last line.
     """
     ending = Ending(message)
     if threading.current_thread() is not threading.main_thread():  # has no signals
@@ -118,14 +105,6 @@ def ended_by_signals(message: str) -> Iterator[Ending]:
         watcher.join()
         received.close()
         ending.close()
-
-
-def _next(signals: socket.socket) -> int | None:
-    """Return the next of `SIGNALS`, or None once the sender is closed."""
-    while data := signals.recv(1):
-        if data[0] in SIGNALS:
-            return data[0]
-    return None
 
 
 NOTHING_CHANGED = "interrupted; nothing was changed or lost; the same command starts again"

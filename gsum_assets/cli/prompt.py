@@ -1,14 +1,14 @@
 """The prompt of `gsum ask CORPUS`: lines are questions, or commands that begin with "/"."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 import click
-from rich.cells import cell_len
+from rich.console import Console as Screen
+from rich.live import Live
+from rich.text import Text
 
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -95,14 +95,11 @@ def typed_lines(mark: str, history: Path) -> Iterator[str]:
 
     Ctrl-C discards the line, Ctrl-D ends.
     """
-    try:
-        import readline
-    except ImportError:  # not in every Python
-        readline = None
-    if readline:
-        with suppress(OSError):
-            readline.read_history_file(history)
-        readline.set_history_length(_MOST_LINES)
+    import readline
+
+    with suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_history_length(_MOST_LINES)
     while True:
         try:
             yield input(mark)
@@ -111,29 +108,16 @@ def typed_lines(mark: str, history: Path) -> Iterator[str]:
         except EOFError:
             click.echo()
             return
-        if readline:
-            with suppress(OSError):
-                readline.write_history_file(history)
-                history.chmod(0o600)
-
-
-def piped_lines() -> Iterator[str]:
-    """Yield the lines of the input."""
-    for line in sys.stdin:
-        yield line.rstrip("\n")
+        with suppress(OSError):
+            readline.write_history_file(history)
+            history.chmod(0o600)
 
 
 class Preview:
-    """Shows the pieces of an answer as they arrive.
+    """Shows the pieces of an answer as they arrive, and removes them in the end."""
 
-    Parameters
-    ----------
-    width : of the terminal, columns.
-    """
-
-    def __init__(self, output: TextIO, width: int) -> None:
-        self._output, self._width = output, width
-        self._shown = ""
+    def __init__(self, screen: Screen) -> None:
+        self._live = Live(console=screen, transient=True, vertical_overflow="visible")
         self._arrived = ""
 
     def __call__(self, piece: str | None) -> None:
@@ -142,17 +126,11 @@ class Preview:
             self.clear()
             return
         self._arrived += "".join(c for c in piece if c.isprintable() or c == "\n")  # no controls
-        text = without_mark(self._arrived)[len(self._shown) :]
-        self._shown += text
-        self._output.write(text)
-        self._output.flush()
+        self._live.start()
+        self._live.update(Text(without_mark(self._arrived)), refresh=True)
 
     def clear(self) -> None:
         """Remove what is shown."""
         self._arrived = ""
-        if self._shown:
-            rows = sum(max(1, -(-cell_len(s) // self._width)) for s in self._shown.split("\n"))
-            up = f"\x1b[{rows - 1}A" if rows > 1 else ""
-            self._output.write(f"\r{up}\x1b[J")
-            self._output.flush()
-            self._shown = ""
+        self._live.update("")
+        self._live.stop()

@@ -161,7 +161,7 @@ def _print(preset: "Preset", parts: "Sequence[Part]") -> None:
 
     scores, wins = read_scores(parts), read_wins(parts, preset.headline)
     for grid in side_by_side(preset, scores, wins):
-        print_grid(grid.title, grid.header, grid.rows)
+        print_grid(grid.title, grid.header, grid.rows, n_texts=2)
     click.echo("departures:")
     for departure in preset.departures:
         click.echo(f"  - {departure}")

@@ -6,13 +6,14 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console as Screen
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -39,14 +40,15 @@ if TYPE_CHECKING:
 FOLLOWS = "the daemon of this home (`gsum ui`) executes the run; this command follows it"
 STOPPED = "the daemon has stopped; this command computes what is left"
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
-_PIPED_WIDTH = 132
+_PIPED_WIDTH = 400  # at which no table is cut
 _MOST_NAMES = 6
 
 
 class Console:
     """A line for each run that ended, and the progress of the current one.
 
-    Progress is a bar on a terminal, and elsewhere a line whenever nothing was printed for a while.
+    Progress is a line that a terminal redraws, and elsewhere one whenever nothing was printed for a
+    while.
 
     Parameters
     ----------
@@ -56,43 +58,37 @@ class Console:
 
     def __init__(self, every_s: float = 10.0, ending: "Ending | None" = None) -> None:
         self._every_s, self._ending = every_s, ending
+        self._waiting = ""
+        self._unavailable = set[str]()
+        self._done: dict[str, list[StepReport]] = {}
 
     def __enter__(self) -> "Console":
         self._screen = new_screen()
         self._started = self._printed = time.monotonic()
         self._stage = Stage("observing the corpus", self._started)
-        self._waiting = ""
-        self._unavailable = set[str]()
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            _Amount(lambda: self._stage),
-            console=self._screen,
-            transient=True,
-            disable=not self._screen.is_terminal,
-        )
-        self._bar.start()
-        self._task = self._bar.add_task(self._stage.label, total=None)
-        self._shown = shown_by(self._advance)
-        self._shown.__enter__()
         self._ended = threading.Event()
-        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
-        if not self._screen.is_terminal:
-            self._ticker.start()
+        spinner = Spinner("dots")
+
+        def redrawn() -> Spinner:
+            spinner.update(text=Text(self._stage.line(time.monotonic())))
+            return spinner
+
+        with ExitStack() as stack:
+            if self._screen.is_terminal:
+                stack.enter_context(
+                    Live(console=self._screen, transient=True, get_renderable=redrawn)
+                )
+            else:
+                ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+                ticker.start()
+                stack.callback(ticker.join)
+            stack.callback(self._ended.set)
+            stack.enter_context(shown_by(self._advance))
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        if self._ticker.is_alive():
-            self._ticker.join()
-        self._shown.__exit__(kind, error, trace)
-        self._bar.stop()
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def begins(self, steps: Sequence[Declared]) -> None:
         """Show that a run of some steps begins."""
@@ -130,7 +126,7 @@ class Console:
         files = Counter(text for step in steps for text in step.written.values())
         where = [text for text, _ in files.most_common() if text != "all rows"]
         self._printed = time.monotonic()
-        names = _names(written, group)
+        names = _names([asset.removeprefix(f"{group}/") for asset in written])
         line = f"{seconds:7.1f} s  {group}: {names}" + (f" ({where[0]})" if where else "")
         self._screen.print(line, soft_wrap=True)
 
@@ -148,19 +144,15 @@ class Console:
         if self._stage.label.partition(":")[0] != label.partition(":")[0]:
             self._begin(label)
         self._stage.label = label
-        self._bar.update(self._task, description=label)
 
     def _begin(self, label: str, position: str = "") -> None:
         self._stage = Stage(label, time.monotonic(), position or self._stage.position)
-        described = f"{self._stage.position}, {label}" if self._stage.position else label
-        self._bar.reset(self._task, description=described, total=None)
 
     def _advance(self, label: str, done: int, total: int, detail: str = "") -> None:
         now = time.monotonic()
         if self._stage.label != label:
             self._begin(label)
         self._stage.advance(done, total, now, detail)
-        self._bar.update(self._task, completed=done, total=total)
 
     def _tick(self) -> None:
         """Print how far the stage has come, whenever nothing was printed for a while."""
@@ -189,7 +181,7 @@ class Console:
 
     def done(self, corpus: str, report: RunReport) -> None:
         """Show that the refresh ended."""
-        for group in list(getattr(self, "_done", {})):
+        for group in list(self._done):
             if group:
                 self._print_group(group)
         seconds = time.monotonic() - self._started
@@ -203,10 +195,8 @@ class Console:
         if report.stopped:
             self._print(report.stopped, "red")
         if report.missing:
-            names = report.missing
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             self._print(
-                f"missing or out of date: {', '.join(names[:_MOST_NAMES])}{more}; "
+                f"missing or out of date: {_names(report.missing)}; "
                 f"`gsum run {corpus}` tries again, and the Dagster UI (`gsum ui`) shows the errors",
                 "red",
             )
@@ -219,54 +209,33 @@ class Console:
         self._screen.print(f"           {message}", style=colour, soft_wrap=True)
 
 
-class _Amount(ProgressColumn):
-    """Format the progress of a stage: rate and time left, or its time so far."""
-
-    def __init__(self, stage: Callable[[], Stage]) -> None:
-        super().__init__()
-        self._stage = stage
-
-    def render(self, task: Task) -> Text:
-        """Return `Stage.amount`."""
-        return Text(self._stage().amount(time.monotonic()))
-
-
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     """Print the leaderboard of a corpus, one table for each kind of question, if it has scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be recomputed
-    screen = new_screen()
     costs, _ = pipeline.store.read(TABLES["costs"], [Partition(corpus)])
     for grid in grids(rows, costs=costs):
-        shown = new_grid(["method"], grid.header[1:], f"{corpus}: {grid.title}")
-        for row in grid.rows:
-            shown.add_row(*row)
-        screen.print(shown)
+        print_grid(f"{corpus}: {grid.title}", grid.header, grid.rows)
     if rows.num_rows:
-        screen.print(LEGEND)
+        say(LEGEND)
         judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
         if not judgements.num_rows:
             return
         from gsum_assets.evaluation.judges.bias import own_judge_note
 
         if note := own_judge_note(judgements):
-            screen.print(note, style="yellow")
+            say(note, "yellow")
 
 
-def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of texts; all columns but the first two are figures."""
-    grid = Grid(title=title, title_justify="left")
-    for number, name in enumerate(header):
-        grid.add_column(name, justify="right" if number > 1 else "left")
+def print_grid(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], n_texts: int = 1
+) -> None:
+    """Print a table whose first `n_texts` columns are texts, and the others figures."""
+    grid = new_grid(header[:n_texts], header[n_texts:], title)
     for row in rows:
         grid.add_row(*row)
-    screen = new_screen()
-    if not screen.is_terminal:  # a file or a pipe has no width
-        screen.width = max(
-            screen.width, grid.__rich_measure__(screen, screen.options.update(width=400)).maximum
-        )
-    screen.print(grid)
+    new_screen().print(grid)
 
 
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
@@ -377,7 +346,7 @@ def say(line: str, colour: str | None = None) -> None:
 
 
 def new_screen() -> Screen:
-    """Return a screen as wide as the terminal, or as the leaderboard if output is piped."""
+    """Return a screen as wide as the terminal, or as any table if output is piped."""
     if sys.stdout.isatty():
         return Screen(highlight=False, markup=False)
     # a pipe gets no control characters, whatever the environment says about colours
@@ -396,9 +365,8 @@ def new_grid(left: Sequence[str], right: Sequence[str] = (), title: str | None =
     return grid
 
 
-def _names(assets: Sequence[str], group: str) -> str:
-    """Return `rankings, contexts, summaries and 2 more` for assets of one group."""
-    names = [asset.removeprefix(f"{group}/") for asset in assets]
+def _names(names: Sequence[str]) -> str:
+    """Return `rankings, contexts, summaries and 2 more`."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
 

@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -20,6 +19,7 @@ import click
 import psutil
 
 from gsum_assets.serve.access import is_loopback
+from gsum_assets.serve.server import PortError, listening_at
 
 DEFAULT_PORT = 3000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,10 +29,6 @@ _POLL_S = 0.1
 
 class UnprotectedError(ValueError):
     """An address that other machines reach, though the UI asks nobody for a login."""
-
-
-class PortInUseError(ValueError):
-    """An address at which nothing can listen."""
 
 
 def require_protection(host: str, is_protected: bool) -> None:
@@ -48,23 +44,13 @@ def require_protection(host: str, is_protected: bool) -> None:
 def choose_port(host: str, port: int | None) -> int:
     """Return a port of an address that no process listens on; by default 3000 or any other.
 
-    Raises
-    ------
-    PortInUseError
-        If the port is named and in use.
+    If the port is named and in use, `PortError` is raised.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    reason = "in use"
-    for candidate in (port,) if port else (DEFAULT_PORT, 0):
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, candidate))
-            except OSError as error:
-                reason = error.strerror or reason
-                continue
-            return probe.getsockname()[1]
-    raise PortInUseError(f"--port {port}, --host {host}: {reason}; name another")
+    if not port:
+        with suppress(PortError):
+            return choose_port(host, DEFAULT_PORT)
+    with listening_at(host, port or 0) as bound:
+        return bound.getsockname()[1]
 
 
 def address_of(host: str, port: int) -> str:

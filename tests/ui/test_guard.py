@@ -6,13 +6,13 @@ import pytest
 from starlette.datastructures import Headers
 
 from gsum_assets.cli.ui import (
-    PortInUseError,
     UiLog,
     UnprotectedError,
     address_of,
     choose_port,
     require_protection,
 )
+from gsum_assets.serve.server import PortError
 from gsum_resources.dagster_io.guard import RefuseForeignRequests, changes_something
 
 HERE = {"host": "127.0.0.1:3000"}
@@ -103,7 +103,7 @@ def test_port_in_use_is_an_error_if_it_was_named() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(PortInUseError, match=f"--port {port}"):
+        with pytest.raises(PortError, match=f"--port {port}"):
             choose_port("127.0.0.1", port)
         assert choose_port("127.0.0.1", None) != port
 
