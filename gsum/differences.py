@@ -128,15 +128,8 @@ def paired(
 ) -> Difference:
     """Return the difference of two methods over the questions that both have.
 
-    Parameters
-    ----------
-    first, second : scores by `query_id`.
-    questions : their texts by `query_id`.
-
-    Raises
-    ------
-    ValueError
-        If no question is in both.
+    Scores and texts of questions are by `query_id`; without a question in both, `ValueError` is
+    raised.
     """
     import pandas as pd
 

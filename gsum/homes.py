@@ -338,15 +338,11 @@ class Home:
         if kind is not None:
             questions = questions.loc[questions["kind"] == kind]
         first_scores, second_scores = (
-            self._scores(corpus, method, metric) for method in (first, second)
+            scores.loc[scores.index.isin(questions.index)]
+            for scores in (self._scores(corpus, method, metric) for method in (first, second))
         )
-        return paired(
-            (first, second),
-            metric,
-            first_scores.loc[first_scores.index.isin(questions.index)],
-            second_scores.loc[second_scores.index.isin(questions.index)],
-            dict(zip(questions.index, questions["text"], strict=True)),
-        )
+        texts = questions["text"].to_dict()
+        return paired((first, second), metric, first_scores, second_scores, texts)
 
     def _scores(self, corpus: str, method: str, metric: str) -> "pd.Series":
         """Return the scores of the answers of a method by question."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from gsum.names import naming_arguments
 from gsum.progress import Progress
+from gsum_assets.answering.ask import SECTIONS
 from gsum_assets.answering.workspace import Workspace, section_of
 from gsum_assets.corpus.load import Loaded, bucket_of
 from gsum_assets.corpus.queries import Query, as_queries, query_rows
@@ -57,13 +58,11 @@ class LazyStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.make: Callable[[str], None] = lambda _: None
-        self._decoded: dict[tuple, tuple[pa.Table, dict[Partition, str]]] = {}
 
     def write(
         self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance
     ) -> Provenance:
         """Write rows of a table in the order in which a home with its buckets has them."""
-        self._decoded = {key: rows for key, rows in self._decoded.items() if key[0] != table.name}
         if partition.bucket is not None:
             buckets = pa.array(map(bucket_of, rows["document_id"].to_pylist()), pa.string())
             rows = rows.take(pc.sort_indices(buckets))
@@ -76,14 +75,9 @@ class LazyStore(MemoryStore):
         columns: Sequence[str] | None = None,
         as_dictionaries: Sequence[str] = (),
     ) -> tuple[pa.Table, dict[Partition, str]]:
-        """Return rows of a table, see `ParquetStore.read`; each file is decoded once."""
+        """Return rows of a table, see `ParquetStore.read`."""
         self.make(table.name)
-        key = table.name, tuple(partitions), tuple(as_dictionaries)
-        if key not in self._decoded:
-            self._decoded[key] = super().read(table, partitions, None, as_dictionaries)
-        rows, hashes = self._decoded[key]
-        names = rows.column_names if columns is None else [*columns, *table.dimensions]
-        return rows.select(names), hashes
+        return super().read(table, partitions, columns, as_dictionaries)
 
     def footers(
         self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
@@ -115,13 +109,7 @@ class MemoryTables:
 
     Parameters
     ----------
-    family : the family of the method.
-    method : the method that makes the results.
-    loaded : the documents.
-    questions : with references where there are any.
-    settings : as of a `corpus.toml`.
-    store : receives the tables.
-    models : with the same store.
+    store : receives the tables; `models` have the same one.
     progress : shows the steps that take long.
 
     Attributes
@@ -180,12 +168,7 @@ class MemoryTables:
     @contextmanager
     def working(self, names: Sequence[str]) -> Iterator[None]:
         """Show the progress of making these tables; errors name arguments instead of files."""
-        with naming_arguments(), self._progress.working(self._n_steps(names)):
-            yield
-
-    def _n_steps(self, names: Sequence[str]) -> int:
-        """Return how many steps are left to make tables, if each reads all that it may."""
-        left, steps = list(names), set[str]()
+        left, steps = list(names), set[str]()  # those that may be read on the way
         while left:
             name = left.pop()
             if name in self._made or name not in self._makers:
@@ -194,12 +177,8 @@ class MemoryTables:
             if declared.name not in steps:
                 steps.add(declared.name)
                 left += [declared.table(read).name for read in declared.read_tables]
-        return len(steps)
-
-    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return some columns of a table."""
-        rows = self.get(name)
-        return rows if columns is None else rows.select(list(columns))
+        with naming_arguments(), self._progress.working(len(steps)):
+            yield
 
     def scores(self, bertscore: bool) -> pa.Table:
         """Return the scores of the answers, those of BERTScore only where they are wanted."""
@@ -218,7 +197,7 @@ class MemoryTables:
 
     def inputs(self) -> Inputs:
         """Return what the question half of the method reads, for a question on the side."""
-        reads = [*self.family.read_by_questions, *MODELS, SETTINGS]
+        reads = [*self.family.read_by_questions, SECTIONS, *MODELS, SETTINGS]
         answering = replace(self._makers["summaries"], reads=reads)
         files = [Partition(CORPUS, method=self.method)]
         reader = StepReader(self._workspace, answering, files, [_BUCKET], self._run, Usage())

@@ -1,7 +1,6 @@
 """Progress of long work in memory: one line on stderr that is overwritten, in the command's words.
 
-A plain line with a carriage return is shown alike by terminals and notebooks, needs no widget, and
-may be written by a thread, so that a step that reports nothing is shown as well.
+A plain line with a carriage return is shown alike by terminals and notebooks, and needs no widget.
 """
 
 import sys

@@ -25,7 +25,6 @@ from gsum_resources.settings.schema import checked_settings as checked_model_set
 if TYPE_CHECKING:
     import pandas as pd
 
-Texts = "Mapping[str, str] | pd.DataFrame"
 _OF_MODELS = [name for name in Settings.model_fields if name not in ("automation", "state")]
 _OF_CORPUS = [name for name in CorpusSettings.model_fields if name != "methods"]
 _QUICK_CHARACTERS = 100_000  # up to which texts are embedded before torch would be loaded
@@ -93,7 +92,8 @@ def run(
     'The bridge was never finished.'
     """
     if isinstance(method, Family):
-        family, method = _declared(method), method.methods[0]
+        _require_declared(method)
+        family, method = method, method.methods[0]
     else:
         family = family_named(method)
     if strangers := sorted(set(models or ()) - set(MODELS)):
@@ -130,7 +130,6 @@ class Result:
     method : its name.
     tables : every table by name, as a pandas frame; one that no answer needed is made when it is
         first used.
-    failures : a sentence for each row that is missing, as after a model's malformed reply.
     """
 
     def __init__(self, tables: MemoryTables) -> None:
@@ -140,7 +139,7 @@ class Result:
 
     @property
     def failures(self) -> list[str]:
-        """A sentence for each row that is missing or not as it should be."""
+        """A sentence for each row that is missing, as after a model's malformed reply."""
         return [of_arguments(failure) for failure in self._tables.failures]
 
     @property
@@ -200,9 +199,7 @@ class Result:
         tables = self._tables
         with tables.working([]):
             inputs = tables.inputs()
-            reply = answer(
-                tables.family, inputs, question, tables.read, document_id, explain, where
-            )
+            reply = answer(tables.family, inputs, question, document_id, explain, where)
         return Answer(reply, "the argument settings")
 
     def __repr__(self) -> str:
@@ -229,15 +226,12 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def __len__(self) -> int:
         return len(self._tables.names)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._tables.names
-
     def __repr__(self) -> str:
         return f"<gsum tables: {', '.join(self)}>"
 
 
-def _declared(method: Family) -> Family:
-    """Return a method whose tables are all declared."""
+def _require_declared(method: Family) -> None:
+    """Raise a `ValueError` unless all tables of a method are declared."""
     for name in (name for step in method.index for name in step.writes):
         if f"{method.name}.{name}" not in TABLES:
             raise ValueError(
@@ -245,7 +239,6 @@ def _declared(method: Family) -> Family:
                 "register the method (CONTRIBUTING, Add a method), or compute this in a step of "
                 "`question`"
             )
-    return method
 
 
 def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
@@ -254,12 +247,13 @@ def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
     if strangers := sorted(set(settings) - set(known)):
         raise unknown("table of settings", strangers[0], known)
 
-    def settings_of(names: Collection[str]) -> dict[str, Any]:
-        return {name: value for name, value in settings.items() if name in names}
-
+    of_models, of_corpus = (
+        {name: value for name, value in settings.items() if name in names}
+        for names in (_OF_MODELS, _OF_CORPUS)
+    )
     return (
-        checked_model_settings(settings_of(_OF_MODELS), "settings"),
-        checked_corpus_settings(settings_of(_OF_CORPUS), "settings"),
+        checked_model_settings(of_models, "settings"),
+        checked_corpus_settings(of_corpus, "settings"),
     )
 
 

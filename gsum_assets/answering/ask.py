@@ -1,6 +1,6 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -30,27 +30,12 @@ from gsum_resources.llm.ledger import Ledger
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
 
+SECTIONS = "document_sections"
+"""The table from which passages get their locations, besides what the method reads."""
+
 _QUERY_ID = "ask"
-ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
-"""Table and columns, None: all of them, to rows."""
 _USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
-
-
-class Sections:
-    """Sections of `corpus.toml`, read without recording their versions.
-
-    Parameters
-    ----------
-    read : returns a section of a corpus by name.
-    """
-
-    def __init__(self, read: Callable[[str, str], Any]) -> None:
-        self._read = read
-
-    def section(self, corpus: str, name: str) -> Any:
-        """Return a section as plain values."""
-        return self._read(corpus, name)
 
 
 def ask(
@@ -79,14 +64,12 @@ def ask(
         method cannot be restricted to some documents, or no document fulfils the condition.
     """
     family = METHODS.family_of(method)
-    inputs, read = inputs_of(workspace, corpus, method, explain)
-    return answer(family, inputs, question, read, document, explain, where)
+    inputs = inputs_of(workspace, corpus, method, explain)
+    return answer(family, inputs, question, document, explain, where)
 
 
-def inputs_of(
-    workspace: Workspace, corpus: str, method: str, explains: bool = False
-) -> tuple[Inputs, ReadTable]:
-    """Return the stored inputs of a method's question steps, and what reads the corpus's tables.
+def inputs_of(workspace: Workspace, corpus: str, method: str, explains: bool = False) -> Inputs:
+    """Return the stored tables and the models that answering by a method needs.
 
     Parameters
     ----------
@@ -97,12 +80,24 @@ def inputs_of(
     CorpusError
         If corpus or method is unknown, or a table that the method reads is missing.
     """
-    family = require_method(workspace, corpus, method)
-    tables = _stored(workspace, corpus, family, method)
-    ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
-    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
-    inputs = Inputs(
-        {**tables, SETTINGS: Sections(workspace.section)},
+    family, models = require_method(workspace, corpus, method), workspace.models
+    store = workspace.store
+    tables: dict[str, Any] = {SETTINGS: workspace}
+    for name in (*family.read_by_questions, SECTIONS):
+        table = family.table(name)
+        partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
+        tables[name] = workspace.kept_rows(table, partitions)
+    if store.partitions(TABLES["chunk_embeddings"], corpus):  # to judge whether there is an answer
+        tables["chunk_embeddings"] = workspace.rows("chunk_embeddings", corpus)
+    ledger = Ledger(store, TABLES["llm_calls"], corpus, "ask")
+    tables["language_model"] = Lazy(lambda: models.language_model(ledger, name="answers"))
+    reserve = models.reserve("embedding_model", corpus)
+    tables["embedding_model"] = Lazy(
+        lambda: models.embedder.reporting(lambda *_: None, lambda _: None, reserve)
+    )
+    tables["passage_scorer"] = Lazy(lambda: models.scorer)
+    return Inputs(
+        tables,
         corpus,
         method,
         store=workspace.store,
@@ -111,38 +106,26 @@ def inputs_of(
         on_passages=partial(lend_vectors, workspace, corpus),
     )
 
-    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
-        rows = workspace.rows(table, corpus)
-        return rows.get() if columns is None else rows.columns(columns)
-
-    return inputs, read
-
 
 def answer(
     family: Family,
     inputs: Inputs,
     question: str,
-    read: ReadTable,
     document: str | None = None,
     explain: bool = False,
     where: str = "",
 ) -> Answer:
-    """Answer `question` from the tables of `inputs`, see `ask`.
-
-    Parameters
-    ----------
-    read : returns the rows of a table of the corpus, or some of its columns.
-    """
+    """Answer `question` from the tables of `inputs`, `document_sections` among them; see `ask`."""
     require_question(question)
     found = find(family, inputs, question, document, where)
     verdict, more = found.verdict if found.passages else None, ""
     if not found.passages:
         answered = nothing_found(question, inputs.method)
     elif verdict and not verdict["is_answered"]:
-        answered = refusal(question, found, verdict, read)
+        answered = refusal(question, found, verdict)
     else:
         written = write(family, found)
-        answered = answer_of(question, written, _shown(written.tables[family.answered_from]), read)
+        answered = answer_of(question, written, _shown(written.tables[family.answered_from]))
         answered = replace(answered, probability=verdict and verdict["probability"])
         if explain and family.explain:
             more = family.explain(written.inputs.with_tables(written.tables))
@@ -154,13 +137,7 @@ def answer(
 
 @dataclass(frozen=True)
 class Found:
-    """What the steps of a question have computed so far.
-
-    Attributes
-    ----------
-    tables : by name, from `queries` on.
-    titles : of the documents by id.
-    """
+    """What the steps of a question computed so far: tables from `queries` on, titles by id."""
 
     inputs: Inputs
     tables: Mapping[str, pa.Table]
@@ -173,10 +150,9 @@ class Found:
 
     @cached_property
     def verdict(self) -> dict[str, Any] | None:
-        """The question's row of `answerability`; None: `[answer] abstain` is off.
+        """The question's row of `answerability`.
 
-        It is None, too, where the method reads no vectors, and passages have none, or those of
-        another embedder.
+        None: `[answer] abstain` is off, or passages have no vectors, or those of another embedder.
         """
         is_on = self.inputs.settings("answer")["abstain"]
         if not is_on or "chunk_embeddings" not in self.inputs.tables:
@@ -215,11 +191,11 @@ def nothing_found(question: str, method: str) -> Answer:
     return Answer(NOTHING_FOUND, [], method=method, question=question, is_refusal=True)
 
 
-def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadTable) -> Answer:
+def refusal(question: str, found: Found, verdict: Mapping[str, Any]) -> Answer:
     """Return the answer to a question that the documents do not answer, by a row of its verdict."""
     chunk = found.inputs.tables["chunks"].rows_with("chunk_id", [verdict["chunk_id"]])
     nearest = {**chunk.to_pylist()[0], "node_id": verdict["chunk_id"], "node_kind": "chunk"}
-    sources = _sources([{**nearest, "rank": 1}], found, read)
+    sources = _sources([{**nearest, "rank": 1}], found)
     return Answer(
         NOTHING_FOUND,
         [],
@@ -232,18 +208,11 @@ def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadT
     )
 
 
-def answer_of(
-    question: str,
-    written: Found,
-    passages: Sequence[dict],
-    read: ReadTable,
-) -> Answer:
+def answer_of(question: str, written: Found, passages: Sequence[dict]) -> Answer:
     """Return the answer in `summaries`, with the sources of its sentences."""
     row = written.tables["summaries"].slice(0, 1).to_pylist()[0]
     rows = written.tables["answer_sources"]
-    sources = _sources(
-        passages, written, read, rows.filter(pc.equal(rows["sample"], 0)).to_pylist()
-    )
+    sources = _sources(passages, written, rows.filter(pc.equal(rows["sample"], 0)).to_pylist())
     text = row["text"].strip() or NOTHING_FOUND
     return Answer(
         text,
@@ -259,21 +228,20 @@ def answer_of(
     )
 
 
-def _sources(
-    passages: Sequence[dict], found: Found, read: ReadTable, sentences: Sequence[dict] = ()
-) -> Sources:
+def _sources(passages: Sequence[dict], found: Found, sentences: Sequence[dict] = ()) -> Sources:
     """Return the sources of an answer from passages and rows of `answer_sources`."""
+    tables = found.inputs.tables
 
     def texts_of(chunk_ids: Sequence[str]) -> dict[str, str]:
-        chunks = found.inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+        chunks = tables["chunks"].rows_with("chunk_id", chunk_ids)
         return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
 
     shown = [*passages, *sentences]
     return Sources(
         passages,
         found.titles,
-        _of_documents(found.inputs.tables["chunks"], shown).select(_WITHOUT_TEXT).to_pylist(),
-        Locations(_of_documents(Lazy(partial(read, "document_sections", None)), shown)),
+        _of_documents(tables["chunks"], shown).select(_WITHOUT_TEXT).to_pylist(),
+        Locations(_of_documents(tables[SECTIONS], shown)),
         sentences,
         texts_of,
     )
@@ -352,22 +320,3 @@ def require_question(question: str) -> None:
     """Raise `CorpusError` for a question without a word."""
     if is_blank(question):
         raise CorpusError("the question is empty; write one")
-
-
-def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
-    """Return the stored tables and the models that the family reads, by name."""
-    store = workspace.store
-    wanted: dict[str, Lazy] = {}
-    for name in family.read_by_questions:
-        table = family.table(name)
-        partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
-        wanted[name] = workspace.kept_rows(table, partitions)
-    if store.partitions(TABLES["chunk_embeddings"], corpus):  # to judge whether there is an answer
-        wanted["chunk_embeddings"] = workspace.rows("chunk_embeddings", corpus)
-    models = workspace.models
-    reserve = models.reserve("embedding_model", corpus)
-    wanted["embedding_model"] = Lazy(
-        lambda: models.embedder.reporting(lambda *_: None, lambda _: None, reserve)
-    )
-    wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
-    return wanted

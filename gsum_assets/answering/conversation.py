@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.ask import Sections, ask
+from gsum_assets.answering.ask import ask
 from gsum_assets.answering.methods import chosen_method, require_method
 from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
 from gsum_assets.answering.several import ask_several
@@ -46,10 +46,7 @@ class Conversation:
     def use_method(self, method: str) -> None:
         """Find passages by another method from now on; "": by the one that is chosen.
 
-        Raises
-        ------
-        CorpusError
-            If there is no such method, or a table that it reads is missing.
+        Without such a method, or a table that it reads, `CorpusError` is raised.
         """
         name = method or self._chosen()
         families = [require_method(self.workspace, corpus, name) for corpus in self.corpora]
@@ -58,16 +55,9 @@ class Conversation:
         self.method = method
 
     def use_where(self, condition: str) -> int:
-        """Ask only documents that fulfil a condition from now on; "": all documents again.
+        """Ask only documents that fulfil a condition from now on; "": all; return their number.
 
-        Returns
-        -------
-        The number of these documents.
-
-        Raises
-        ------
-        CorpusError
-            If the method cannot be restricted to some documents, or the condition is wrong.
+        If the method cannot be restricted, or the condition is wrong, `CorpusError` is raised.
         """
         if condition:
             family = require_method(self.workspace, self.corpora[0], self.asked_by)
@@ -85,10 +75,7 @@ class Conversation:
     def use_document(self, name: str) -> None:
         """Ask one document alone from now on, by its title or id; "": all documents again.
 
-        Raises
-        ------
-        CorpusError
-            If there is no such document, several have the title, or there are several corpora.
+        Without one such document, or over several corpora, `CorpusError` is raised.
         """
         self.document = None
         if name:
@@ -130,7 +117,7 @@ class Conversation:
         models, text, corpus = self.workspace.models, "", self.corpora[0]
         if not models.identity("answers").startswith(EXTRACTIVE):
             ledger = Ledger(self.workspace.store, TABLES["llm_calls"], corpus, "ask")
-            prompts = prompts_of(Sections(self.workspace.section), corpus, "conversation")
+            prompts = prompts_of(self.workspace, corpus, "conversation")
             model = models.language_model(ledger, name="answers")
             text = rewritten(question, self.turns, model, prompts)
         words = Words(self.workspace.section(corpus, "language"))

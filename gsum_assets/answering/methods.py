@@ -32,11 +32,6 @@ def chosen_method(workspace: Workspace, corpora: Sequence[str], in_document: boo
     Parameters
     ----------
     in_document : whether one document alone is asked.
-
-    Raises
-    ------
-    CorpusError
-        If a corpus cannot be read.
     """
     for name in OF_ONE_DOCUMENT if in_document else OF_A_CORPUS:
         is_apt = name != _LEARNT or PACKAGED in workspace.models.identity("embedding_model")

@@ -9,6 +9,7 @@ from typing import Any
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.sources import Source
 from gsum_assets.evaluation.answer_sentences import Line, Sentence
+from gsum_assets.pipeline.result import count
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.text.question_kinds import rule_of
 
@@ -180,16 +181,11 @@ def _source(number: int, source: Source) -> str:
 
 
 def _marked(source: Source) -> str:
-    return "".join(_pieces(source))
-
-
-def _pieces(source: Source) -> Iterator[str]:
-    reached = 0
+    text, reached, pieces = source.text, 0, []
     for start, end in source.marked:
-        yield escape(source.text[reached:start])
-        yield f"<mark>{escape(source.text[start:end])}</mark>"
+        pieces += [escape(text[reached:start]), f"<mark>{escape(text[start:end])}</mark>"]
         reached = end
-    yield escape(source.text[reached:])
+    return "".join([*pieces, escape(text[reached:])])
 
 
 def explained(
@@ -208,18 +204,13 @@ def explained(
     rule = rule_of(question)
     answerable = "not judged"
     if verdict is not None and verdict["probability"] is not None:
-        least = (
-            f"{'at least' if verdict['is_answered'] else 'less than'} {verdict['threshold']:.3f}"
-        )
+        bound = "at least" if verdict["is_answered"] else "less than"
+        least = f"{bound} {verdict['threshold']:.3f}"
         answerable = f"probability {verdict['probability']:.3f}, {least}"
     documents = {row["document_id"] for row in passages if row["document_id"]}
-    of_documents = f" of {_counted(len(documents), 'document')}" if documents else ""
+    of_documents = f" of {count(len(documents), 'document')}" if documents else ""
     return (
         f"kind of question: {rule.kind.replace('_', ' or ')}; it {rule.shown}\n"
         f"answerable: {answerable}\n"
-        f"read: {_counted(len(passages), 'passage')}{of_documents}, found by {method}"
+        f"read: {count(len(passages), 'passage')}{of_documents}, found by {method}"
     )
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import (
+    SECTIONS,
     answer_of,
     find,
     inputs_of,
@@ -53,7 +54,7 @@ def ask_several(
         )
     inputs = {corpus: inputs_of(workspace, corpus, method) for corpus in dict.fromkeys(corpora)}
     results, missing = {}, None
-    for corpus, (of_corpus, _) in inputs.items():
+    for corpus, of_corpus in inputs.items():
         try:
             results[corpus] = find(family, of_corpus, question, where=where)
         except NoDocumentError as error:
@@ -69,16 +70,15 @@ def ask_several(
     refused = {c: v for c, v in verdicts.items() if v and not v["is_answered"]}
     if len(refused) == len(results):
         best = max(refused, key=lambda corpus: refused[corpus]["probability"])
-        return refusal(question, results[best], refused[best], inputs[best][1])
+        return refusal(question, results[best], refused[best])
     # ids of documents are unique within a corpus, and have no "/"
     distinct = [{**row, "document_id": f"{row['corpus']}/{row['document_id']}"} for row in rows]
     contexts = pa.Table.from_pylist(distinct, first.tables["contexts"].schema)
 
-    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+    def read(table: str) -> pa.Table:
         """Return rows of all corpora, documents with the name of theirs before the id."""
-        return pa.concat_tables(
-            [_named(corpus, inputs[corpus][1](table, columns)) for corpus in results]
-        )
+        rows = {corpus: inputs[corpus].tables[table].get() for corpus in results}
+        return pa.concat_tables([_named(corpus, of) for corpus, of in rows.items()])
 
     titles = {
         f"{corpus}/{document_id}": f"{corpus}: {title}"
@@ -86,15 +86,15 @@ def ask_several(
         for document_id, title in found.titles.items()
     }
     tables = {**first.inputs.tables}
-    for table in ("documents", "document_sections", "chunks"):
-        tables[table] = Lazy(partial(read, table, None))
+    for table in ("documents", SECTIONS, "chunks"):
+        tables[table] = Lazy(partial(read, table))
     asked = replace(
         first,
         inputs=replace(first.inputs, tables=tables),
         tables={**first.tables, "contexts": contexts},
         titles=titles,
     )
-    answer = answer_of(question, write(family, asked), distinct, read)
+    answer = answer_of(question, write(family, asked), distinct)
     sources = [
         replace(source, document_id=(source.document_id or "").partition("/")[2] or None)
         for source in answer.sources
@@ -112,14 +112,12 @@ def _named(corpus: str, rows: pa.Table) -> pa.Table:
 def merged(passages: dict[str, list[dict]], by_score: bool) -> list[dict]:
     """Return the best passages of all corpora, with their corpus and new ranks.
 
+    They are as many as the corpus with most has; of passages in two corpora the better one is kept.
+
     Parameters
     ----------
     passages : rows of `contexts` by corpus, best first.
     by_score : whether scores mean the same in each corpus; else ranks are compared.
-
-    Returns
-    -------
-    As many rows as the corpus with most has; of passages that are in two corpora the better one.
     """
     rows = [{**row, "corpus": corpus} for corpus, of in passages.items() for row in of]
     rows.sort(key=lambda row: -row["score"] if by_score else row["rank"])  # keeps order of corpora

@@ -62,23 +62,13 @@ class Workspace:
     def section(self, corpus: str, name: str) -> Any:
         """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
 
-        The section "prompts.gor.response" is a prompt, of a file or built in.
-
-        Raises
-        ------
-        CorpusError
-            If a file cannot be read or gives a bad value.
+        The section "prompts.gor.response" is a prompt, of a file or built in. If a file cannot be
+        read or gives a bad value, `CorpusError` is raised.
         """
         return self.sections(corpus)(name)
 
     def sections(self, corpus: str) -> Callable[[str], Any]:
-        """Return `section` for a corpus at this moment: its `corpus.toml` is read once.
-
-        Raises
-        ------
-        CorpusError
-            If `corpus.toml` cannot be read or gives a bad value.
-        """
+        """Return `section` for a corpus at this moment: its `corpus.toml` is read once."""
         folder = self.home.corpora / corpus
         prompt_folders = PromptFolder(folder), PromptFolder(self.home.prompts)
         return partial(section_of, load_settings(folder), prompt_folders=prompt_folders)

@@ -167,7 +167,7 @@ def _search(request: Request, body: SearchBody) -> dict[str, Any]:
 def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[dict[str, Any]]:
     """Return the passages that a method finds for a query, best first."""
     require_question(body.query)
-    inputs, _ = inputs_of(workspace, body.corpus, method)
+    inputs = inputs_of(workspace, body.corpus, method)
     found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
     names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
     passages = []
