@@ -13,12 +13,11 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    axes_at,
     empty_figure,
     grid,
     label_rows,
+    new_axes,
     new_figure,
-    room_for,
     write,
     write_beside,
 )
@@ -35,12 +34,10 @@ def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> Figure:
     if chunks.num_rows == 0:
         return empty_figure(f"{title}: no chunks")
     counts = Counter(chunks["document_id"].to_pylist())
-    names = list(counts) if len(counts) <= _MAX_BARS else []
-    margin = max(0.6, room_for(names))
-    height = max(2.0, 0.2 * len(names))
+    height = max(2.0, 0.2 * len(counts) if len(counts) <= _MAX_BARS else 0) + 1.15
     documents = f"{len(counts):,} document{'s' if len(counts) > 1 else ''}"
-    figure = new_figure(9, height + 1.15, f"{title}: {chunks.num_rows:,} chunks of {documents}")
-    axes = axes_at(figure, (0.65, 0.6, 4.4, height), x="word pieces", y="chunks")
+    figure = new_figure(9, height, f"{title}: {chunks.num_rows:,} chunks of {documents}")
+    axes = new_axes(figure, 121, x="word pieces", y="chunks")
     lengths = chunks["n_tokens"].to_numpy()
     end = max(limit, int(lengths.max())) + 1
     axes.stairs(*np.histogram(lengths, _N_BINS, (0, end)), fill=True, color=COLOURS[0])
@@ -49,8 +46,7 @@ def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> Figure:
     above = {"transform": axes.get_xaxis_transform(), "ha": "right", "va": "bottom"}
     write(axes, limit, 1.01, f"limit {limit:,}", COLOURS[3], **above)
     axes.locator_params(axis="y", integer=True)
-    box = (5.15 + margin, 0.6, 3.7 - margin, height)
-    _by_document(axes_at(figure, box, x="chunks per document"), counts)
+    _by_document(new_axes(figure, 122, x="chunks per document"), counts)
     return figure
 
 
@@ -87,12 +83,10 @@ def score_spread(scores: pa.Table, title: str) -> Figure:
     names, values = np.array(scores["metric"].to_pylist()), scores["value"].to_numpy()
     found = [values[names == metric] for metric in metrics]
     rows = np.arange(len(metrics))
-    height, margin = 0.36 * len(metrics), room_for(metrics)
-    figure = new_figure(8, height + 0.95)
-    box = (margin, 0.35, 6.6 - margin, height)
+    figure = new_figure(8, 0.36 * len(metrics) + 0.95)
     has_boxes = any(len(v) > 1 for v in found)
     meaning = "score of a question; box: the middle half; line: mean"
-    axes = axes_at(figure, box, title, meaning if has_boxes else "score of the only question")
+    axes = new_axes(figure, 111, title, meaning if has_boxes else "score of the only question")
     quarters = np.array([np.percentile(v, (25, 75)) for v in found])
     axes.barh(rows, quarters[:, 1] - quarters[:, 0], 0.62, quarters[:, 0], color=PALE)
     shown = [np.sort(v)[:: -(-len(v) // _MAX_DOTS)] for v in found]

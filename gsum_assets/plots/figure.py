@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -34,13 +34,6 @@ _MAX_MESSAGE = 110  # characters
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-Box = tuple[float, float, float, float]
-"""Left, top, width and height of axes, in inches from the figure's upper left corner.
-
-Positions are explicit, since matplotlib's layout engines take as long as the drawing.
-"""
-
-
 def as_png(draw: Callable[Arguments, Figure]) -> Callable[Arguments, bytes]:
     """Return the function that draws the same figure as PNG."""
 
@@ -52,21 +45,35 @@ def as_png(draw: Callable[Arguments, Figure]) -> Callable[Arguments, bytes]:
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """Return a white figure, `width` and `height` in inches, with a heading if there is a title."""
+    """Return a white figure with a heading, `width` and `height` in inches."""
     from matplotlib.figure import Figure
 
-    figure = Figure((width, height), dpi=DPI, facecolor="white")
-    if title:
-        heading(figure, title)
+    figure = Figure((width, height), dpi=DPI, facecolor="white", layout="constrained")
+    heading(figure, title)
     return figure
 
 
-def axes_at(figure: Figure, box: Box, title: str = "", x: str = "", y: str = "") -> Axes:
-    """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed."""
-    left, top, width, height = box
-    across, down = figure.get_size_inches()
-    shares = (left / across, 1 - (top + height) / down, width / across, height / down)
-    axes = figure.add_axes(shares, facecolor="none")
+def heading(figure: Figure, text: str) -> None:
+    """Write a title above a figure, or above a part of one."""
+    if text:
+        figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
+
+
+def new_axes(
+    figure: Figure,
+    where: int | tuple[int, int, int] = 111,
+    title: str = "",
+    x: str = "",
+    y: str = "",
+) -> Axes:
+    """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed.
+
+    Parameters
+    ----------
+    where : position as of `Figure.add_subplot`.
+    """
+    axes = figure.add_subplot(*([where] if isinstance(where, int) else where))
+    axes.set_facecolor("none")
     axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
     axes.set_xlabel(x, fontsize=9, color=INK)
     axes.set_ylabel(y, fontsize=9, color=INK)
@@ -75,17 +82,6 @@ def axes_at(figure: Figure, box: Box, title: str = "", x: str = "", y: str = "")
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
     return axes
-
-
-def heading(figure: Figure, text: str, top: float = 0.0) -> None:
-    """Write a line of text, `top` inches from the figure's upper edge."""
-    y = 1 - (top + 0.28) / figure.get_size_inches()[1]
-    figure.text(0.01, y, text, fontsize=10, color=INK, parse_math=False)
-
-
-def room_for(names: Iterable[str]) -> float:
-    """Return the width of the longest of these names as a label, in inches."""
-    return 0.15 + 0.075 * max((cell_len(label(name)) for name in names), default=0)
 
 
 def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
@@ -104,14 +100,6 @@ def write_beside(axes: Axes, x: float, row: float, text: str, colour: str = INK)
     write(axes, x, row, text, colour, transform=axes.get_yaxis_transform())
 
 
-def plot_epochs(
-    axes: Axes, epochs: np.ndarray, values: np.ndarray, colour: str, **how: Any
-) -> None:
-    """Plot a line over epochs, with dots if they are so few that a line would hide their number."""
-    marker = "o" if len(epochs) < 10 else ""
-    axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, **how)
-
-
 def grid(axes: Axes, axis: Any = "both") -> None:
     """Draw pale lines at the ticks of an axis, or of both."""
     axes.grid(axis=axis, color="#eeeeee")
@@ -126,19 +114,13 @@ def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def legend_at(figure: Figure, colours: Mapping[str, str], top: float) -> None:
-    """Write what colours mean on a line, `top` inches from the figure's upper edge.
-
-    Parameters
-    ----------
-    colours : by meaning.
-    """
+def legend_below(figure: Figure, colours: Mapping[str, str]) -> None:
+    """Write what colours mean below a figure, by meaning."""
     from matplotlib.patches import Patch
 
     figure.legend(
         handles=[Patch(color=colour, label=meaning) for meaning, colour in colours.items()],
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1 - top / figure.get_size_inches()[1]),
+        loc="outside lower left",
         ncols=max(1, len(colours)),
         fontsize=9,
         frameon=False,

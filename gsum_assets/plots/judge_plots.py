@@ -14,13 +14,12 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    axes_at,
     empty_figure,
     grid,
     label,
     label_rows,
+    new_axes,
     new_figure,
-    room_for,
     write,
     write_beside,
 )
@@ -32,9 +31,7 @@ Rates = Mapping[tuple[str, str], Mapping]
 _MOST, _MOST_IN_PANELS = 12, 8  # methods
 _MOST_CRITERIA = 30
 _WIDTH, _ROW = 9.8, 0.3  # inches
-_WIDEST_CELL, _GAP = 0.75, 0.15  # inches
-_HEADING, _LABEL = 0.4, 0.4  # inches above the matrices, and below each
-_COUNTS = 1.9  # inches, width of the text beside the position bias
+_LABEL, _MARGIN = 0.4, 2.3  # inches below each matrix, and for the names above the first ones
 _PANELS_A_ROW = 3
 _FAR = 30  # percentage points from 50 beyond which text is white
 
@@ -60,19 +57,14 @@ def win_rate_matrix_figure(
     every = _best_first(rows)
     methods = every[: _MOST if criterion else _MOST_IN_PANELS]
     n_columns = min(len(criteria), _PANELS_A_ROW)
-    margin = room_for(methods)
-    cell = min(_WIDEST_CELL, ((_WIDTH - margin) / n_columns - _GAP) / len(methods))
-    width, height = cell * len(methods), _ROW * len(methods)
     n_lines = -(-len(criteria) // n_columns)
-    total_height = _HEADING + margin + n_lines * (height + _LABEL) + _GAP
-    figure = new_figure(_WIDTH, total_height, _heading(title, rows, len(methods), len(every)))
+    height = _LABEL + n_lines * (_ROW * len(methods) + _LABEL) + _MARGIN
+    figure = new_figure(_WIDTH, height, _heading(title, rows, len(methods), len(every)))
     for i, name in enumerate(criteria):
-        line, column = divmod(i, n_columns)
-        left, top = margin + column * (width + _GAP), _HEADING + margin + line * (height + _LABEL)
-        axes = axes_at(figure, (left, top, width, height), "", name)
+        axes = new_axes(figure, (n_lines, n_columns, i + 1), x=name)
         rates = {(row["method"], row["opponent"]): row for row in rows if row["criterion"] == name}
         _matrix(axes, rates, methods)
-        _name(axes, methods, column == 0, line == 0)
+        _name(axes, methods, i % n_columns == 0, i < n_columns)
     return figure
 
 
@@ -138,14 +130,11 @@ def position_bias_figure(bias: pa.Table, title: str) -> Figure:
     if not rows:
         return empty_figure(f"{title}: no verdicts")
     criteria = [row["criterion"] for row in rows]
-    margin, height = room_for(criteria), _ROW * len(rows)
-    figure = new_figure(_WIDTH, height + 1.25, title)
-    width = (_WIDTH - margin - _COUNTS) / 2
-    left, right = ((start, 0.7, width - 0.25, height) for start in (margin, margin + width))
-    axes = axes_at(figure, left, "shown first and won", "% of decided verdicts; 50: no bias")
+    figure = new_figure(_WIDTH, _ROW * len(rows) + 1.25, title)
+    axes = new_axes(figure, 121, "shown first and won", "% of decided verdicts; 50: no bias")
     _first_won(axes, rows)
     label_rows(axes, criteria)
-    axes = axes_at(figure, right, "winner differs by order", "% of pairs of both orders")
+    axes = new_axes(figure, 122, "winner differs by order", "% of pairs of both orders")
     _disagreement(axes, rows)
     label_rows(axes, criteria, are_shown=False)
     return figure

@@ -1,6 +1,7 @@
 """Bar plots of methods: a panel for each metric, a row of panels for each kind of question."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gsum_assets.plots.figure import (
     BEST,
@@ -12,14 +13,13 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    axes_at,
     empty_figure,
     grid,
     heading,
     label_rows,
-    legend_at,
+    legend_below,
+    new_axes,
     new_figure,
-    room_for,
 )
 from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
@@ -55,11 +55,11 @@ def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> Figure:
     kinds = {kind: methods for kind, methods in kinds.items() if methods}
     if not kinds:
         return empty_figure(f"{title}: no scores")
-    figure = new_figure(_WIDTH, sum(_height(methods) for methods in kinds.values()))
-    top = 0.0
-    for kind, methods in kinds.items():
-        _panels(figure, top, f"{title}: {kind} questions", methods)
-        top += _height(methods)
+    heights = [_ROW * len(methods) + 1.3 for methods in kinds.values()]
+    figure = new_figure(_WIDTH, sum(heights))
+    parts = figure.subfigures(len(kinds), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for part, (kind, methods) in zip(parts, kinds.items(), strict=True):
+        _panels(part, f"{title}: {kind} questions", methods)
     return figure
 
 
@@ -83,12 +83,7 @@ def standing(row: Mapping, several: bool) -> str:
     return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
 
 
-def _height(methods: Ranked) -> float:
-    """Return the height of a row of panels with title and axes, inches."""
-    return _ROW * len(methods) + 1.3
-
-
-def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
+def _panels(figure: Any, title: str, methods: Ranked) -> None:
     """Draw one panel for each metric, with the methods in the same order."""
     names = [name for name, _ in methods]
     given = main_metrics(metric for _, rows in methods for metric in rows)
@@ -96,18 +91,15 @@ def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
     has_lines = any(can_differ(rows[m]["n"]) for _, rows in methods for m in metrics if m in rows)
     meaning = f"mean over n questions{', line: its 95% interval' * has_lines}"
-    heading(figure, f"{title}; {unit}, {meaning}", top)
+    heading(figure, f"{title}; {unit}, {meaning}")
     drawn = set[str]()
-    margin = room_for(names)
-    width = (_WIDTH - margin - 0.1) / len(metrics)
     for i, metric in enumerate(metrics):
-        box = (margin + i * width, top + 0.95, width - 0.2, _ROW * len(methods))
         rows = [own.get(metric) for _, own in methods]
-        axes = axes_at(figure, box, f"{metric}, n = {_numbers(rows)}")
+        axes = new_axes(figure, (1, len(metrics), i + 1), f"{metric}, n = {_numbers(rows)}")
         drawn |= _bars(axes, rows, scale_of(metric))
         label_rows(axes, names, are_shown=i == 0)
     meanings = {meaning: colour for colour, meaning in _MEANINGS.items() if colour in drawn}
-    legend_at(figure, meanings, top + 0.36)
+    legend_below(figure, meanings)
 
 
 def _numbers(rows: Sequence[Mapping | None]) -> str:

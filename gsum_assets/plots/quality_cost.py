@@ -14,22 +14,20 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    axes_at,
     empty_figure,
     grid,
-    heading,
     label,
-    legend_at,
+    legend_below,
+    new_axes,
     new_figure,
-    room_for,
 )
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
 from gsum_assets.statistics.comparisons import can_differ
 
 _INTERVAL = "#bccad6"
-_WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
-_ROW = 0.17  # inches, of a label
+_WIDTH, _HEIGHT = 8.0, 4.4  # inches
+_ROW, _AROUND = 0.17, 1.6  # inches, of a label, and above and below the axes
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
 """Tokens read and quality of methods for each number of passages, fewest first."""
@@ -117,15 +115,13 @@ def _scattered(
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
     names = [label(name) for name, _ in shown]
-    room = room_for(names)
-    height = max(_HEIGHT, _ROW * len(names) + 1.6)
-    figure = new_figure(_WIDTH + room, height, title)
+    height = max(_HEIGHT, _ROW * len(names) + _AROUND)
     certain = np.array([can_differ(row["n"]) for _, row in shown])
     notes = ["line: 95% interval" if certain.any() else "too few questions for intervals"]
     notes += ["thin: other numbers of passages"] * bool(curves)
-    heading(figure, "; ".join(notes), _LINE_BELOW)
+    figure = new_figure(_WIDTH, height, "\n".join([title, "; ".join(notes)]))
     quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
-    axes = axes_at(figure, (0.7, 0.95, _WIDTH - 1.0, height - 1.55), "", unit, quality)
+    axes = new_axes(figure, x=unit, y=quality)
     of_curves = [x for points in curves.values() for x, _ in points]
     _scale_price(axes, np.concatenate([price, np.array(of_curves)]))
     for i, points in enumerate(curves.values()):
@@ -144,11 +140,11 @@ def _scattered(
         "something to its left is as good": COLOURS[0],
         "upper bound": BOUND,
     }
-    legend_at(figure, {k: v for k, v in meanings.items() if v in colours}, 2 * _LINE_BELOW + 0.14)
+    legend_below(figure, {k: v for k, v in meanings.items() if v in colours})
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
     grid(axes)
     axes.margins(0.08)
-    _label_points(axes, price, mean, names)
+    _label_points(axes, price, mean, names, _ROW / (height - _AROUND))
     return figure
 
 
@@ -192,13 +188,19 @@ def _scale_price(axes: Axes, price: np.ndarray) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
-    """Write the names beside the axes, in the order of quality, each with a line to its point."""
+def _label_points(
+    axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str], gap: float
+) -> None:
+    """Write the names beside the axes, in the order of quality, each with a line to its point.
+
+    Parameters
+    ----------
+    gap : least distance of two names, as a share of the height of the axes.
+    """
     axes.autoscale_view()
-    height = axes.get_window_extent().height / axes.figure.dpi  # inches
     heights = axes.transAxes.inverted().transform(axes.transData.transform(np.c_[x, y]))[:, 1]
     order = np.argsort(-heights, kind="stable")
-    for i, position in zip(order.tolist(), spread(heights[order], _ROW / height), strict=True):
+    for i, position in zip(order.tolist(), spread(heights[order], gap), strict=True):
         axes.annotate(
             names[int(i)],
             (x[i], y[i]),

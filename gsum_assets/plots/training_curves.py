@@ -7,10 +7,9 @@ from gsum_assets.plots.figure import (
     COLOURS,
     Figure,
     as_png,
-    axes_at,
     empty_figure,
+    new_axes,
     new_figure,
-    plot_epochs,
 )
 
 _CURVES = {
@@ -37,13 +36,14 @@ def training_curves(log: pa.Table, title: str) -> Figure:
     log = log.sort_by("epoch")
     values = {name: log[name].to_numpy().astype(float) for name in _CURVES}
     shown = [name for name in _CURVES if np.nan_to_num(values[name]).any()]
-    height = 0.55 + _HEIGHT * -(-len(shown) // _COLUMNS)
-    figure = new_figure(_WIDTH * _COLUMNS + 0.3, height, f"{title}: {log.num_rows:,} epochs")
+    n_lines = -(-len(shown) // _COLUMNS)
+    size = _WIDTH * _COLUMNS, 0.4 + _HEIGHT * n_lines
+    figure = new_figure(*size, f"{title}: {log.num_rows:,} epochs")
     for panel, name in enumerate(shown):
-        row, column = divmod(panel, _COLUMNS)
-        box = (0.65 + _WIDTH * column, 0.65 + _HEIGHT * row, 2.0, 1.15)
-        axes = axes_at(figure, box, _CURVES[name], "epoch")
-        plot_epochs(axes, log["epoch"].to_numpy(), values[name], COLOURS[panel])
+        axes = new_axes(figure, (n_lines, _COLUMNS, panel + 1), _CURVES[name], "epoch")
+        marker = "o" if log.num_rows < 10 else ""  # a line would hide how few there are
+        style = {"color": COLOURS[panel], "linewidth": 1.3, "marker": marker}
+        axes.plot(log["epoch"].to_numpy(), values[name], **style)
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=5)
     return figure
