@@ -19,8 +19,7 @@ from rich.text import Text
 
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
-from gsum_assets.evaluation.suggested_question import Text as DocumentText
-from gsum_assets.evaluation.suggested_question import suggest_question
+from gsum_assets.evaluation.question_topics import suggest_question
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
@@ -425,14 +424,14 @@ def quoted(text: str) -> str:
     return f'"{text}"' if not re.search(r'["$`\\!\x00-\x1f]', text) else shlex.quote(text)
 
 
-def _first_documents(store: ParquetStore, corpus: str) -> list[DocumentText]:
+def _first_documents(store: ParquetStore, corpus: str) -> list[tuple[str, str]]:
     """Return the first documents by bucket and id, without reading the whole corpus."""
     table = TABLES["documents"]
-    texts: list[DocumentText] = []
+    texts: list[tuple[str, str]] = []
     for partition in store.partitions(table, corpus):
         rows, _ = store.read(table, [partition], ["document_id", "title", "text"])
         ordered = sorted(rows.to_pylist(), key=lambda row: row["document_id"])
-        texts += [DocumentText(row["title"], row["text"]) for row in ordered]
+        texts += [(row["title"], row["text"]) for row in ordered]
         if len(texts) >= _N_READ:
             break
     return texts[:_N_READ]

@@ -1,19 +1,11 @@
-"""Questions that are generated: of activities, and of data.
+"""Questions that are generated, without near duplicates: of activities, and of data.
 
-Of activities after GraphRAG (arXiv 2404.16130, section 3.2): a model names n potential users of the
-corpus, n tasks of each, and n questions for each user and task that need an understanding of the
-whole; n = 5 gives 125. The description is written by a person in `corpus.toml`: one derived from
-the documents would change with them, and the questions with it.
-
-Of data as in BenchmarkQED (Microsoft, 2025): a local question is about one place of the corpus, a
-global one about many, and each has assertions, statements that a right answer makes, with the
-passages that support them. A language model writes question and assertions from the passages of a
-topic. The embedded model cannot: there the question is a template about the topic's phrase, and the
-assertions are the statements that name it. Ours: exact and near duplicates are dropped.
+Of activities after GraphRAG (arXiv 2404.16130, section 3.2), from a description by a person. Of
+data as in BenchmarkQED (Microsoft, 2025), with assertions: by a language model from the passages of
+a topic, or by a template from its phrase and statements.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle
 from typing import Annotated, Any, NamedTuple
 
@@ -21,8 +13,12 @@ import pyarrow as pa
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from gsum_assets.evaluation.question_prompts import PROMPTS
-from gsum_assets.evaluation.question_topics import Topic, distinct_topics, find_topics
-from gsum_assets.evaluation.suggested_question import question_about
+from gsum_assets.evaluation.question_topics import (
+    Topic,
+    distinct_topics,
+    find_topics,
+    question_about,
+)
 from gsum_assets.evaluation.token_usage import why
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.cost import Cost
@@ -158,24 +154,13 @@ class Asked(NamedTuple):
     task: str = ""
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """A question with its assertions, and the model that wrote it."""
 
     asked: Asked
     text: str
     model: str
     assertions: Sequence[Assertion] = ()
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The row of `generated_questions`."""
-        return {
-            "query_id": hash_texts([self.text]),
-            **self.asked._asdict(),
-            "text": self.text,
-            "model": self.model,
-        }
 
 
 def questions_skipped(model_identity: str) -> str | None:
@@ -219,22 +204,33 @@ def generate_questions(
         tasks, written = _of_activities(settings, model, prompts, failures)
     wanted = list(_wanted(settings, topics, tasks))
     if questions_skipped(model.identity):
-        written += [_by_template(asked, topic) for asked, topic in wanted]
+        written += [
+            Written(
+                asked,
+                question_about(topic.phrase, topic.is_spoken, topic.title),
+                "extractive",
+                [Assertion(statement.text, statement.chunk_ids) for statement in topic.statements],
+            )
+            for asked, topic in wanted
+        ]
     else:
         written += _by_model(wanted, texts or {}, model, prompts, failures)
     if not written and not skipped:
         first = failures[0] if failures else "no phrase of the documents is a topic to ask about"
         raise QuestionError(f"none of {n_requested} questions was written; first: {first}")
-    questions = sorted(_distinct(written), key=lambda question: question.row["query_id"])
+    questions = {hash_texts([question.text]): question for question in _distinct(written)}
     if len(questions) < n_requested and not skipped:
         failures.append(
             f"{len(questions)} of {n_requested} questions: {len(written) - len(questions)} "
             f"repeated another, {n_requested - len(written)} were not written"
         )
-    rows = [question.row for question in questions]
+    rows = [
+        {"query_id": query_id, **q.asked._asdict(), "text": q.text, "model": q.model}
+        for query_id, q in sorted(questions.items())
+    ]
     assertions = [
-        {"query_id": row["query_id"], "number": i, "text": a.text, "chunk_ids": list(a.chunk_ids)}
-        for question, row in zip(questions, rows, strict=True)
+        {"query_id": query_id, "number": i, "text": a.text, "chunk_ids": list(a.chunk_ids)}
+        for query_id, question in sorted(questions.items())
         for i, a in enumerate(question.assertions, 1)
     ]
     return Result(
@@ -304,13 +300,6 @@ def _wanted(
         yield Asked("data-global"), topic
 
 
-def _by_template(asked: Asked, topic: Topic) -> Written:
-    """Return a question about the phrase of a topic, with its statements as assertions."""
-    assertions = [Assertion(s.text, s.chunk_ids) for s in topic.statements]
-    text = question_about(topic.phrase, topic.is_spoken, topic.title)
-    return Written(asked, text, "extractive", assertions)
-
-
 def _by_model(
     wanted: Sequence[tuple[Asked, Topic]],
     texts: Mapping[str, str],
@@ -356,18 +345,16 @@ def _by_model(
 
 def _distinct(written: Sequence[Written]) -> Iterator[Written]:
     """Yield the first of each set of equivalent questions."""
-    texts: set[str] = set()
-    contents: list[frozenset[str]] = []
+    known: dict[str, frozenset[str]] = {}
     for question in written:
-        text, content = question.text.casefold(), frozenset(content_stems(question.text))
+        text, stems = question.text.casefold(), frozenset(content_stems(question.text))
         is_near = any(
-            len(content & other) / len(content | other) >= _NEAR_DUPLICATE
-            for other in contents
-            if content | other
+            len(stems & other) >= _NEAR_DUPLICATE * len(stems | other)
+            for other in known.values()
+            if stems | other
         )
-        if text not in texts and not is_near:
-            texts.add(text)
-            contents.append(content)
+        if text not in known and not is_near:
+            known[text] = stems
             yield question
 
 

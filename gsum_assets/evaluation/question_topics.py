@@ -1,4 +1,4 @@
-"""Topics of a corpus to ask about: noun phrases with the statements that name them.
+"""What could be asked about a corpus: noun phrases, with the statements that name them.
 
 A local topic is named in neighbouring passages of one document only, a global one in several
 documents or in passages that are far apart. BenchmarkQED (Microsoft, 2025) builds its questions
@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.suggested_question import is_specific
 from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.text.keyphrases import keyphrases
+from gsum_resources.text.keyphrases import Keyphrase, keyphrases
 from gsum_resources.text.noun_phrases import NounPhrase, is_verb_form, is_weak
 from gsum_resources.text.selection import SelectionSettings, is_question, is_statement, readability
 from gsum_resources.text.sentences import Sentence, read_sentences, render_sentences
-from gsum_resources.text.vocabulary import n_words
+from gsum_resources.text.vocabulary import n_words, word_set
 
 _N_DOCUMENTS = 200  # documents that are looked through, drawn by their ids
 _N_WORDS = (8, 45)  # least and most words of a statement
@@ -37,6 +36,19 @@ _NOUNS = (  # "the store", and "the county store" at the end of a clause
 _OPEN = re.compile(r"[\"“‘']*(?:he|she|they|these|those|them|which)\b", re.I)
 _OPEN_WORTH = 0.8  # of a statement that begins with a pronoun
 _UNENDED = ("—", "–", "-", "…", ",")
+_PHRASE_WORDS = (2, 3)  # least and most words of a phrase
+_TITLE_CHARACTERS = 60
+_BEGINNING = 20_000  # characters of a document whose phrases may be suggested
+_OFTEN = 3  # sentences with a phrase that is suggested before those that fewer have
+_VAGUE = word_set(
+    """
+    two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty hundred
+    thousand first second third last next other same high low whole following rest
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+    """
+)
 
 
 @dataclass(frozen=True)
@@ -252,6 +264,75 @@ def _form(where: Sequence[tuple[_Document, NounPhrase, Sequence[int]]]) -> str:
     forms = [phrase for _, phrase, _ in where]
     best = max(forms, key=lambda phrase: phrase.text.startswith("the "))
     text = best.core if best.proper and not best.text.startswith("the ") else best.text
-    lowered = text[0].lower() + text[1:]
     sentences = (document.sentences[i].text for document, _, mentions in where for i in mentions)
-    return lowered if any(lowered in sentence for sentence in sentences) else text
+    return _within_a_sentence(text, sentences)
+
+
+def suggest_question(documents: Sequence[tuple[str, str]]) -> str:
+    """Return a question on a phrase of one of the documents, or a general one.
+
+    The phrase is the most repeated one of its document, weighted by the frequency of its words, and
+    occurs in few other documents. The order of the documents does not matter.
+
+    Parameters
+    ----------
+    documents : title and text of each.
+    """
+    beginnings = [text[:_BEGINNING] for _, text in documents]
+    folded = [text.casefold() for text in beginnings]
+    choices = []
+    for (title, _), text in zip(documents, beginnings, strict=True):
+        sentences = read_sentences([text])
+        is_spoken = any(sentence.speaker for sentence in sentences)
+        for keyphrase in keyphrases(sentences):
+            if not is_specific(keyphrase, title):
+                continue
+            n_mentions = len(keyphrase.sentences)
+            having = sum(keyphrase.phrase.core.casefold() in other for other in folded)
+            weight = keyphrase.weight * n_mentions**0.5 / having if having else 0.0
+            mentions = [sentences[i].text for i in keyphrase.sentences]
+            phrase = _within_a_sentence(keyphrase.phrase.text, mentions)
+            choices.append((min(n_mentions, _OFTEN), weight, title, phrase, is_spoken))
+    if not choices:
+        return "What are these documents about?"
+    _, _, title, phrase, is_spoken = max(choices)
+    return question_about(phrase, is_spoken, title)
+
+
+def question_about(phrase: str, is_spoken: bool, title: str = "") -> str:
+    """Return a question about a phrase, which names the document if its title is a name."""
+    title = " ".join(title.split())
+    if is_spoken:
+        return f"What was said about {phrase}?"
+    is_name = bool(_letters(title)) and len(title) <= _TITLE_CHARACTERS
+    if not is_name or title.endswith((".", "?", "!", "…")):
+        return f"What is written about {phrase}?"
+    return f"What does {title} say about {phrase}?"
+
+
+def is_specific(keyphrase: Keyphrase, title: str) -> bool:
+    """Return whether a phrase is a whole noun phrase with other words than the title.
+
+    A common noun in the singular without an article ("free program") is only part of a phrase.
+    """
+    phrase, words = keyphrase.phrase, keyphrase.phrase.core.split()
+    folded = {word.casefold() for word in words}
+    is_whole = phrase.text != phrase.core or phrase.proper or words[-1].endswith("s")
+    return (
+        is_whole
+        and bool(phrase.evidence)
+        and _PHRASE_WORDS[0] <= len(words) <= _PHRASE_WORDS[1]
+        and _VAGUE.isdisjoint(folded)
+        and all(re.fullmatch(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)*|of|the", word) for word in words)
+        and folded.isdisjoint(_letters(title))
+    )
+
+
+def _letters(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", text.casefold())
+
+
+def _within_a_sentence(phrase: str, sentences: Iterable[str]) -> str:
+    """Return a phrase in lower case if one of the sentences that name it has it so."""
+    lowered = phrase[0].lower() + phrase[1:]
+    return lowered if any(lowered in sentence for sentence in sentences) else phrase

@@ -6,7 +6,7 @@ import pytest
 
 from gsum_assets.cli.terminal import quoted
 from gsum_assets.corpus.load import load
-from gsum_assets.evaluation.suggested_question import Text, suggest_question
+from gsum_assets.evaluation.question_topics import suggest_question
 from gsum_assets.pipeline.corpus_settings import load_settings
 
 CORPORA = Path(__file__).parents[2] / "data" / "corpora"
@@ -21,7 +21,7 @@ CORPORA = Path(__file__).parents[2] / "data" / "corpora"
 )
 def test_question_reads_well_on_the_sample_corpora(corpus: str, question: str) -> None:
     documents, _ = load(CORPORA / corpus, load_settings(CORPORA / corpus))
-    texts = [Text(document.title, document.text) for document in documents]
+    texts = [(document.title, document.text) for document in documents]
     assert suggest_question(texts) == question
     assert suggest_question(texts[::-1]) == question
 
@@ -41,7 +41,7 @@ RAMP = "They took the folding ramp to the quay. " * 2 + "Nobody saw the folding 
     ],
 )
 def test_short_text_gives_a_question(title: str, text: str, question: str) -> None:
-    assert suggest_question([Text(title, text)]) == question
+    assert suggest_question([(title, text)]) == question
 
 
 @pytest.mark.parametrize(
