@@ -1,5 +1,6 @@
 """Answers from contexts: the last step of all methods."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -45,8 +46,7 @@ class Answered(NamedTuple):
     ----------
     rows : rows of `summaries`; texts are without the numbers of passages that a model wrote.
     failures : a sentence for each question without an answer, or answered from less.
-    shown : the passages from which each answer was written, in the order in which the model read
-        them: rows of `contexts`.
+    shown : rows of `contexts` that each answer was written from, in the order of the prompt.
     cited : the numbers of passages that the model wrote, by number of the sentence.
     """
 
@@ -80,17 +80,15 @@ def answer_questions(
 
     Parameters
     ----------
-    max_words : length of a summary, in words; short answers and choices are shorter.
+    max_words : length of a summary; short answers and choices are shorter.
     weighted : whether the scores of contexts are probabilities, by which models with
         `reads_weights` prefer passages.
-    retrieved : rows of `contexts` before they were refined; a question that has some there and none
-        in the refined ones has no answer, because its refinement failed. None: not refined.
+    retrieved : rows of `contexts` before they were refined, None if they were not; a question that
+        has some there and none in the refined ones has no answer: its refinement failed.
     label_of : returns where a passage comes from, which stands behind its number; None: not shown.
-    prompt_tokens : word pieces of the longest prompt; one that is longer with labels has none.
-        None: of any length.
-    by_kind : whether summaries have the form of the kind of their question and hold only what bears
-        on it, as those of `gsum ask` always.
-    response_type : form of summaries, in words, instead of that of their kind; "": none.
+    prompt_tokens : word pieces of the longest prompt with labels; None: any number.
+    by_kind : whether summaries have the form of the kind of their question, as those of `gsum ask`.
+    response_type : form of summaries, in words, instead of that of their kind.
 
     Raises
     ------
@@ -156,18 +154,15 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     ----------
     steps : rows with a `query_id`, and `calls` to `cost_usd` if the step calls a model.
     """
-    steps = [step for step in steps if set(_SPENT) <= set(step.column_names)]
-    if not steps:
-        return summaries
-    totals: dict[str, list[float]] = {}
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
     for step in steps:
-        for row in step.select(["query_id", *_SPENT]).to_pylist():
-            total = totals.setdefault(row["query_id"], [0] * len(_SPENT))
-            totals[row["query_id"]] = [a + row[n] for a, n in zip(total, _SPENT, strict=True)]
-    rows = summaries.to_pylist()
-    for row in rows:
-        before = totals.get(row["query_id"], [0] * len(_SPENT))
-        row.update({name: row[name] + more for name, more in zip(_SPENT, before, strict=True)})
+        if set(_SPENT) <= set(step.column_names):
+            for row in step.select(["query_id", *_SPENT]).to_pylist():
+                totals[row.pop("query_id")].update(row)
+    rows = [
+        row | {name: row[name] + totals[row["query_id"]][name] for name in _SPENT}
+        for row in summaries.to_pylist()
+    ]
     return pa.Table.from_pylist(rows, summaries.schema)
 
 
@@ -181,13 +176,7 @@ def answer_request(
     of_points: bool = False,
     response_type: str = "",
 ) -> Request:
-    """Return the request for a row of `queries`, over passages in reading order.
-
-    Parameters
-    ----------
-    of_points : whether the passages are key points.
-    response_type : form of a summary, in words; "": by the kind of its question.
-    """
+    """Return the request for a row of `queries`, over passages or key points in reading order."""
     form, is_brief = question["form"], by_kind or question.get("split") == "ask"
     kind = rule_of(question["text"]).kind if is_brief else "account"
     asked = form if form != "summary" else "response_type" if response_type else kind
@@ -226,9 +215,7 @@ class _Writer:
     ) -> tuple[Request, Sequence[dict], int]:
         """Return a request over as many of the best passages as fit into the model's context.
 
-        Returns
-        -------
-        The request, its passages in order, and the number of passages that are omitted or cut.
+        Its passages in order follow, and the number of passages that are omitted or cut.
         """
         window = getattr(self.model, "window", None)
         whole, ordered = self._over(question, passages, window)
@@ -289,13 +276,9 @@ def question_text(question: dict) -> str:
 
 
 def reading_order(passages: Sequence[dict]) -> list[dict]:
-    """Return passages in reading order: by document, that of the best passage first.
+    """Return rows of `contexts`, best first, by document, that of the best passage first.
 
     Passages without a position, such as responses, follow those of their document, best first.
-
-    Parameters
-    ----------
-    passages : rows of `contexts` of one question, best first.
     """
     documents: dict[str, list[dict]] = {}
     for row in passages:

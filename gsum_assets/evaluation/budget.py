@@ -1,13 +1,12 @@
-"""Prompts within a token budget: which passages fit, their lengths, and where to cut.
+"""Prompts within a token budget, in word pieces, or tokens of a model with a short context.
 
-All lengths are word pieces, or tokens of a model with a short context. Lengths of texts separated
-by a blank add up to that of the prompt.
+Lengths of texts separated by a blank add up to that of the prompt.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 import numpy as np
@@ -55,22 +54,22 @@ class Room:
 
 
 def room_for(
-    request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+    request: Request,
+    n_passages: int,
+    prompt_tokens: int,
+    count_tokens: CountTokens,
+    is_structured: bool = False,
 ) -> Room:
     """Return the room of `n_passages` in a prompt of at most `prompt_tokens`.
 
     If tokens are counted for a model, the room is also bounded by its context.
+
+    Parameters
+    ----------
+    is_structured : whether the prompt has the reply's schema, as long as a server may show it.
     """
-    return _room(request, request.instructions, n_passages, prompt_tokens, count_tokens)
-
-
-def _room(
-    request: Request,
-    instructions: str,
-    n_passages: int,
-    prompt_tokens: int,
-    count_tokens: CountTokens,
-) -> Room:
+    schema = schema_in_full(request.schema) if is_structured and request.schema else ""
+    instructions = f"{request.instructions}\n{schema}" if is_structured else request.instructions
     bare = replace(request, passages=(), labels=()).render()
     n_fixed = sum(count_tokens([instructions, bare]))
     left = prompt_tokens - n_fixed
@@ -82,18 +81,15 @@ def _room(
 def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:
     """Return a counter of word pieces, or of the model's tokens if its context is short.
 
-    Prompts are the same for all models with enough room.
-
-    Parameters
-    ----------
-    prompt_tokens : length of the longest prompt, in word pieces.
+    Prompts of at most `prompt_tokens` word pieces are the same for all models with enough room.
     """
     window = getattr(model, "window", None)
-    if isinstance(window, Window) and (window.context or _AMPLE * prompt_tokens) < (
-        _AMPLE * prompt_tokens
-    ):
-        return window
-    return n_word_pieces
+    ample = _AMPLE * prompt_tokens
+    return (
+        window
+        if isinstance(window, Window) and 0 < (window.context or 0) < ample
+        else (n_word_pieces)
+    )
 
 
 @lru_cache(maxsize=1024)  # the same for every question of a corpus
@@ -103,13 +99,7 @@ def _longest_mark(n_passages: int, count_tokens: CountTokens, labels: tuple[str,
     return max(count_tokens(marks), default=0) if marks else 0
 
 
-def structured_room(
-    request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
-) -> Room:
-    """Return `room_for` including the reply's schema, as long as a server may show it."""
-    schema = schema_in_full(request.schema) if request.schema else ""
-    instructions = f"{request.instructions}\n{schema}"
-    return _room(request, instructions, n_passages, prompt_tokens, count_tokens)
+structured_room = partial(room_for, is_structured=True)
 
 
 def lengths(texts: Iterable[str], count_tokens: CountTokens) -> dict[str, int]:
@@ -128,7 +118,7 @@ def n_fitting(sizes: Sequence[int], room: Room) -> int:
 
 
 def allowances(desired: Sequence[int], room: Room) -> tuple[list[int], float]:
-    """Return the allowance of each passage, so that all shown passages fit together.
+    """Return word pieces of each passage, 0 if left out, and the factor by which texts may exceed.
 
     If the room is short, all shrink in proportion, but not below a sentence: then the last ones are
     left out instead.
@@ -136,10 +126,6 @@ def allowances(desired: Sequence[int], room: Room) -> tuple[list[int], float]:
     Parameters
     ----------
     desired : requested word pieces of each passage, best first; 0: none.
-
-    Returns
-    -------
-    Word pieces of each, 0 if left out; and the factor by which texts may exceed them.
     """
     for n in range(len(desired), 0, -1):
         total = sum(desired[:n])

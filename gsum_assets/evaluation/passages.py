@@ -59,12 +59,7 @@ class Question:
 
 
 def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Question]:
-    """Return the questions that have a context, in order of their ids; each has one context.
-
-    Parameters
-    ----------
-    contexts : rows of `contexts`, in any order; rows of other questions are skipped.
-    """
+    """Return the questions that have a context, in order of their ids; each has one context."""
     passages_of: dict[str, list[dict]] = {}
     ordered = contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     for row in ordered.to_pylist():
@@ -93,11 +88,9 @@ def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> Lab
 
     Parameters
     ----------
-    titles : titles of the documents by id.
-    sections : rows of `document_sections` of the passages' documents.
-    texts : these documents.
+    titles : titles by document id.
+    sections, texts : rows of `document_sections`, and the texts, of the passages' documents.
     """
-
     located = Locations(sections)
 
     def label_of(row: Mapping[str, Any]) -> str:

@@ -1,20 +1,8 @@
-"""Quality of a ranking, and of the texts that an answer was written from.
+"""Quality of a ranking, and of the texts that an answer was written from; relevance is binary.
 
-Of a ranking P, R, F1 and nDCG at K, and MRR. These score what a method could read; precision,
-recall, F1 and tokens of reading score what the language model received for its answer (for
-map-reduce, the texts behind the points that the final answer depends on). There a text counts as
-the chunks of the corpus that it contains: a chunk itself, a longer span of a document its chunks, a
-report the chunks that support it. Text generated without chunks as sources (an earlier response, a
-synopsis) counts as one text without chunks.
-
-Relevance is binary. Cases that libraries treat differently:
-
-* nothing is relevant to the question: there is no score, rather than one of 0;
-* fewer than K items were retrieved: the missing ranks count as misses, P@K divides by K;
-* fewer than K items are relevant: R@K and nDCG@K can reach 1, P@K cannot.
-
-F1@K is computed for each question. Papers often give the harmonic mean of the averaged P and R
-instead (graph-augmented ODMDS does, table 2): `harmonic_mean` of two averages.
+Without relevant items there is no score; missing ranks count as misses. F1@K is computed for each
+question; papers often give the harmonic mean of the averaged P and R (graph-augmented ODMDS does,
+table 2).
 """
 
 from collections import defaultdict
@@ -31,18 +19,13 @@ from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
 def retrieval_metrics(
     ranked: Sequence[str], relevant: Collection[str], ks: Sequence[int] = (3, 8, 10)
 ) -> dict[str, float] | None:
-    """Return all metrics of one ranking.
+    """Return `p@K`, `r@K`, `f1@K`, `ndcg@K` for each cut-off K, and `mrr`, each 0 to 1.
+
+    P@K divides by K even if fewer are ranked. None if nothing is relevant.
 
     Parameters
     ----------
     ranked : ids, best first, each once.
-    relevant : ids of relevant items.
-    ks : cut-offs, each at least 1.
-
-    Returns
-    -------
-    `p@K`, `r@K`, `f1@K`, `ndcg@K` for each K, and `mrr` over the whole ranking, each 0 to 1;
-    None if nothing is relevant.
 
     Raises
     ------
@@ -95,16 +78,12 @@ def reading_rows(
     read: Read,
     count_tokens: CountTokens,
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield precision, recall, F1 and tokens of the texts read for each answer.
+    """Yield `context_p`, `context_r`, `context_f1`, 0 to 1, and `context_tokens` of each answer.
 
-    Labels are the marked evidence, or else the relevant documents of a question on the corpus. A
-    question with only references has `context_tokens` only, and one without any of these is left
-    out. Questions for which nothing was read have 0 in all metrics.
-
-    Yields
-    ------
-    One row per question, sample and metric: `context_p`, `context_r`, `context_f1`, 0 to 1, and
-    `context_tokens`.
+    A text that the model received counts as the chunks that it contains or was written from, or
+    else as one text without chunks. Labels are the marked evidence, or else the relevant documents
+    of a question on the corpus. A question with only references has `context_tokens` only, and one
+    without any of these is left out. Where nothing was read, all are 0.
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
@@ -156,16 +135,12 @@ def _context_scores(
 def chunks_within(
     chunks: pa.Table, spans: pa.Table, key: str = "chunk_id"
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the chunks of which at least half is in each longer span of a document.
+    """Return chunk and document ids of the chunks of which at least half is in each longer span.
 
     Parameters
     ----------
     chunks : `chunk_id`, `document_id`, `start`, `end`.
-    spans : longer spans: `key`, `document_id`, `start`, `end`.
-
-    Returns
-    -------
-    Chunk and document ids, by the id of the longer span.
+    spans : longer spans: `key`, by whose value they are returned, `document_id`, `start`, `end`.
     """
     columns = ["document_id", "start", "end"]
     chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)

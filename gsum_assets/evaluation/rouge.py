@@ -1,13 +1,8 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L F1 with stemming, equal to the `rouge-score` package, but faster.
 
-Stems and final scores are computed by the package, and so are the words of Latin text: runs of a-z
-and 0-9, so that figures compare with published ones ("café" is "caf"). It drops all other letters,
-and scores 0 where a text has no others. Here words of other scripts are tokens too, and each
-character of a script without blanks, such as Chinese. Which letters count does not depend on the
-rest of a text, so a score never compares tokens of two kinds.
-
-The counting is ours: texts are split once and cached, and the longest common subsequence is found
-with bit operations (Hyyrö 2004) instead of a table of len(a) x len(b) cells.
+The package computes the words of Latin text, runs of a-z and 0-9 ("café" is "caf"), so that figures
+compare with published ones; it drops all other letters. Here words of other scripts are tokens too,
+and each character of a script without blanks, such as Chinese.
 """
 
 from collections import Counter
@@ -29,16 +24,7 @@ _TOKEN = regex.compile(
 
 
 def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
-    """Return ROUGE F1 of a prediction, for each metric the maximum over the references.
-
-    Parameters
-    ----------
-    prediction : an empty text scores 0.
-    references : at least one.
-
-    Returns
-    -------
-    `{"rouge1": .., "rouge2": .., "rougeL": ..}`, each 0 to 1.
+    """Return `{"rouge1": .., "rouge2": .., "rougeL": ..}`, 0 to 1: the maxima over references.
 
     Raises
     ------
@@ -118,7 +104,7 @@ def _scores(reference: Counted, predicted: Counted) -> dict[str, float]:
 
 
 def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence.
+    """Return the length of the longest common subsequence, with bit operations (Hyyrö 2004).
 
     `row` has one column of the usual table as bits: bit i is 0 if the table grows by one between
     `first[:i]` and `first[:i + 1]`. An integer addition updates all cells at once.
