@@ -124,10 +124,7 @@ def said_sentences(answer: str, names: Collection[str]) -> Iterator[Said]:
 def without_citations(reply: str) -> tuple[str, Mapping[int, Sequence[int]]]:
     """Return a reply without the numbers of passages in brackets, and these by sentence.
 
-    Returns
-    -------
-    The text, as it would be without them; and the numbers in order, by the number of the sentence
-    that they stand in or behind.
+    A number belongs to the sentence that it stands in or behind.
     """
     lines, citations = [], []  # index of the line, characters before in it, numbers
     for line in reply.splitlines():
@@ -160,11 +157,9 @@ def _numbers(cited: str) -> list[int]:
 
 
 def _sentence_at(lines: Sequence[Line], index: int, n_before: int) -> int:
-    """Return the sentence that holds or ends at a position of a line, or else the one before.
+    """Return the sentence that holds or ends after `n_before` characters of a line without blanks.
 
-    Parameters
-    ----------
-    n_before : characters before the position in its line, without blanks.
+    Return the one before if there is none.
     """
     line = lines[index] if index < len(lines) else Line("", ())
     end = _n_characters(line.mark)
@@ -182,12 +177,7 @@ def _n_characters(text: str) -> int:
 
 
 def shown_lines(answer: str, rows: Iterable[Mapping[str, Any]], number_of: NumberOf) -> list[Line]:
-    """Return the lines of an answer with the sources of their sentences.
-
-    Parameters
-    ----------
-    rows : rows of `answer_sources` of this answer; a sentence that has none needs none.
-    """
+    """Return the lines of an answer with its sources, rows of `answer_sources`."""
     rows_of: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["sentence"], row["source"])):
         rows_of[row["sentence"]].append(row)

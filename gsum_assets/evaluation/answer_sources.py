@@ -1,9 +1,8 @@
 """The source of every sentence of an answer: characters of a document, or none.
 
-A sentence that stands in a document word for word, fillers of speech aside, is quoted. It is looked
-up in the documents of the passages that were read, where the speaker must be the one whom the
-answer names. Thus a sentence of a report or an earlier response is traced to the passage that it
-was taken from. Otherwise the passages count that the language model cites by number.
+A sentence that stands in a document word for word, fillers of speech aside, is quoted, if its
+speaker is the one whom the answer names. Otherwise the passages count that the language model cites
+by number.
 """
 
 from collections import defaultdict
@@ -73,38 +72,26 @@ def readings_of(
     columns = ["query_id", "sample", "node_id", "document_id"]
     for row in read.rows.select(columns).to_pylist():
         based_on[row["query_id"], row["sample"]].append((row["node_id"], row["document_id"]))
-    return {
-        key: _reading(rows, based_on[key], read.held, all_documents) for key, rows in shown.items()
-    }
-
-
-def _reading(
-    shown: Sequence[Mapping[str, Any]],
-    based_on: Sequence[tuple[str, str | None]],
-    held: Mapping[str, Collection[tuple[str, str]]],
-    all_documents: Callable[[], Collection[str]],
-) -> Reading:
-    nodes = [*((row["node_id"], row["document_id"]) for row in shown), *based_on]
-    document_ids = {d: None for _, d in nodes if d}
-    document_ids |= {d: None for node_id, _ in nodes for _, d in held.get(node_id, ())}
-    if any(not d and not held.get(node_id) for node_id, d in nodes):
-        document_ids |= dict.fromkeys(all_documents())
-    everything = {node_id for node_id, _ in based_on}
-    everything |= {c for node_id, _ in based_on for c, _ in held.get(node_id, ())}
-    behind = {
-        row["node_id"]: sorted({c for c, _ in held.get(row["node_id"], ())} or everything)
-        for row in shown
-    }
-    return Reading(shown, behind, list(document_ids))
+    readings = {}
+    for key, rows in shown.items():
+        nodes = [*((row["node_id"], row["document_id"]) for row in rows), *based_on[key]]
+        held = {node_id: read.held.get(node_id, ()) for node_id, _ in nodes}
+        document_ids = dict.fromkeys(d for _, d in nodes if d)
+        document_ids |= dict.fromkeys(d for chunks in held.values() for _, d in chunks)
+        if any(not d and not held[node_id] for node_id, d in nodes):
+            document_ids |= dict.fromkeys(all_documents())
+        everything = {node_id for node_id, _ in based_on[key]}
+        everything |= {c for node_id, _ in based_on[key] for c, _ in held[node_id]}
+        behind = {
+            row["node_id"]: sorted({c for c, _ in held[row["node_id"]]} or everything)
+            for row in rows
+        }
+        readings[key] = Reading(rows, behind, list(document_ids))
+    return readings
 
 
 class Texts:
-    """Documents in which sentences are looked up by their words.
-
-    Parameters
-    ----------
-    chunks : rows of `chunks` of these documents.
-    """
+    """Documents, from their rows of `chunks`, in which sentences are looked up by their words."""
 
     def __init__(self, chunks: pa.Table) -> None:
         self._chunks_of: dict[str, list[dict]] = defaultdict(list)
@@ -151,14 +138,12 @@ def answer_sources(
     support: Support,
     quotes_only: bool,
 ) -> pa.Table:
-    """Return the rows of `answer_sources`.
+    """Return the rows of `answer_sources` of the sentences of some rows of `summaries`.
 
     Parameters
     ----------
-    summaries : rows of `summaries` whose sentences need a source.
     citations : numbers of passages by sentence, by query id and sample.
-    readings : what each answer was written from, by query id and sample.
-    texts : the documents of all readings.
+    readings, texts : what each answer was written from, and the documents of all of them.
     quotes_only : whether the model puts sentences together, so that the shortest are quoted too.
     """
     rows = []

@@ -39,10 +39,8 @@ Answered = tuple[str, Sequence[str]]  # an answer, and its references
 class PackageScorer:
     """The `bert-score` package without idf weights and without rescaling.
 
-    Embedding and matching are called separately, so that the vectors of references are cached for
-    all methods. Every text is embedded alone and every pair matched alone: in larger batches the
-    padding takes part in each maximum, so that a score depends on the rest of the batch (by 7.5e-5
-    on 200 answers), and no time was saved.
+    Every text is embedded alone, references once for all methods, and every pair is matched alone:
+    in larger batches the padding takes part in each maximum.
 
     Attributes
     ----------
@@ -50,8 +48,6 @@ class PackageScorer:
     layer : layer of the output, from 1, the package's `num_layers`; None is the last.
     device : "auto" uses the GPU if there is one.
     threads : answers compared in parallel, each on one torch thread; None: the physical cores.
-        Several torch threads per text wait for each other at each small product, up to ten times
-        as long on a busy machine.
     """
 
     model: str = PACKAGED
@@ -85,12 +81,16 @@ class PackageScorer:
             return np.array(list(workers.map(self._best, answered)))
 
     def _best(self, answered: Answered) -> float:
+        from bert_score.utils import greedy_cos_idf
+
         answer, references = answered
         references = [text for text in references if text.strip()]
         if not answer.strip() or not references:  # the package rejects blank texts
             return 0.0
         embedded = self._embed(answer)
-        return max(_matched(embedded, self._reference(text)) for text in references)
+        pairs = ((*self._reference(text), *embedded) for text in references)
+        # greedy_cos_idf changes its arguments in place
+        return max(float(greedy_cos_idf(*(t.clone() for t in pair))[2]) for pair in pairs)
 
     @cached_property
     def _reference(self) -> "Callable[[str], _Embedded]":
@@ -129,19 +129,6 @@ class PackageScorer:
         weights = defaultdict(lambda: 1.0)
         weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
         return model.to(resolve_device(self.device)), tokenizer, weights
-
-
-def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
-    from bert_score.utils import greedy_cos_idf
-
-    # greedy_cos_idf changes its arguments in place
-    vectors, mask, weights = (tensor.clone() for tensor in answer)
-    reference_vectors, reference_mask, reference_weights = (tensor.clone() for tensor in reference)
-    return float(
-        greedy_cos_idf(
-            reference_vectors, reference_mask, reference_weights, vectors, mask, weights
-        )[2]
-    )
 
 
 def bertscore_f1(

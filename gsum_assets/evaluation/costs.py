@@ -27,11 +27,10 @@ def costs(
 ) -> pa.Table:
     """Return rows of the table `costs`.
 
-    The cost of a question is that of its answer without the memo. The cost of an index is that of
-    all distinct requests of its assets, including failed ones, and of all batches of embeddings
-    since the start of the ledgers, including those for earlier versions of documents. For a method
-    that reads vectors of questions, the batches of `query_embeddings` are added to the cost of
-    questions. Methods that depend on the same assets share their costs.
+    The cost of a question is that of its answer without the memo; for a method that reads vectors
+    of questions, with the batches of `query_embeddings`. The cost of an index is that of all
+    distinct requests and batches of embeddings of its assets, failed and outdated ones included.
+    Methods that depend on the same assets share their costs.
 
     Parameters
     ----------

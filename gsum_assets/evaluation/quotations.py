@@ -22,13 +22,7 @@ _NEAR = 5  # words within which a word counts as repeated
 
 
 class Words:
-    """A text as words, in which sentences are looked up.
-
-    Parameters
-    ----------
-    text : the text.
-    spans : the parts of it to look in, in order; None: all of it.
-    """
+    """A text, or spans of it in order, as words, in which sentences are looked up."""
 
     def __init__(self, text: str, spans: Sequence[Span] | None = None) -> None:
         parts = spans if spans is not None else [(0, len(text))]
@@ -149,12 +143,7 @@ class DocumentWords:
         return ""
 
     def find(self, sentence: str, speaker: str = "") -> list[Span]:
-        """Return the characters of each occurrence of a sentence.
-
-        Parameters
-        ----------
-        speaker : name of the speaker who says it; "": anyone, or nobody.
-        """
+        """Return the characters of each occurrence of a sentence, by a speaker or anyone ("")."""
         if speaker:
             return self.said_by(speaker).find(sentence)
         if spans := self._words.find(sentence):
@@ -190,14 +179,9 @@ class Verdict(StrEnum):
 
 
 class Speakers:
-    """What each speaker says in some documents.
+    """What each speaker says in some documents; prose has no speakers.
 
-    The words of a sentence are looked up in the turns of its speaker. A sentence that a model has
-    put in its own words is found nowhere, and is neither right nor wrong.
-
-    Parameters
-    ----------
-    documents : texts; prose has no speakers.
+    A sentence that a model has put in its own words is neither right nor wrong.
     """
 
     def __init__(self, documents: Iterable[str]) -> None:

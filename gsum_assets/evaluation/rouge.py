@@ -77,29 +77,19 @@ def tokens_of(text: str) -> list[str]:
     return tokens
 
 
-class Tokenizer:
-    """The tokens of ROUGE here, for the parameter `tokenizer` of the package's `RougeScorer`."""
-
-    tokenize = staticmethod(tokens_of)
-
-
 def _scores(reference: Counted, predicted: Counted) -> dict[str, float]:
     """Return F1 by metric."""
     from rouge_score.scoring import fmeasure
 
     n_reference, n_predicted = len(reference.tokens), len(predicted.tokens)
-    counts = {  # shared units, all of the prediction and of the reference
-        "rouge1": ((predicted.unigrams & reference.unigrams).total(), n_predicted, n_reference),
-        "rouge2": (
-            (predicted.bigrams & reference.bigrams).total(),
-            n_predicted - 1,
-            n_reference - 1,
-        ),
-        "rougeL": (lcs_length(reference.tokens, predicted.tokens), n_predicted, n_reference),
+    shared = {  # shared units, and how many fewer than tokens a text has of them
+        "rouge1": ((predicted.unigrams & reference.unigrams).total(), 0),
+        "rouge2": ((predicted.bigrams & reference.bigrams).total(), 1),
+        "rougeL": (lcs_length(reference.tokens, predicted.tokens), 0),
     }
     return {
-        metric: float(fmeasure(shared / max(of_prediction, 1), shared / max(of_reference, 1)))
-        for metric, (shared, of_prediction, of_reference) in counts.items()
+        metric: float(fmeasure(n / max(n_predicted - less, 1), n / max(n_reference - less, 1)))
+        for metric, (n, less) in shared.items()
     }
 
 

@@ -1,12 +1,8 @@
 """Scores of what an answer states: the assertions that it meets, and its claims.
 
-An assertion is a statement that a right answer makes. By rule an answer makes it if one of its runs
-of sentences supports it, has some of its words besides those of the question, has its figures, and
-is not its negation; a judge decides it by reading (`judges/ratings.py`).
-
 Claims after GraphRAG (arXiv 2404.16130, section 4.1.2): the comprehensiveness of an answer is its
 number of claims, its diversity the number of their clusters by complete linkage, where the distance
-of two claims is 1 - ROUGE-L. Here a claim is a sentence; a judge lists claims in its own words.
+of two claims is 1 - ROUGE-L. Here a claim is a sentence.
 """
 
 import re
@@ -50,15 +46,9 @@ def statement_rows(
     support: Support,
     with_claims: bool,
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield query id, metric and value for each sample of each answer.
+    """Yield query id, metric and value for each sample of each answer; assertions by query id.
 
     A question without an answer has the value 0 in `assertions_met` and no claim.
-
-    Parameters
-    ----------
-    assertions : by query id.
-    support : also embeds the sentences of answers.
-    with_claims : whether claims are counted.
     """
     if not (assertions or with_claims):
         return
@@ -82,18 +72,17 @@ def statement_rows(
 def assertions_met(
     assertions: Sequence[str], answer: str, support: Support, question: str = ""
 ) -> float:
-    """Return the share of assertions that an answer to a question makes, 0 to 1.
-
-    Parameters
-    ----------
-    assertions : at least one.
-    """
+    """Return the share of assertions that an answer to a question makes, 0 to 1."""
     met = [is_met(assertion, answer, support, question) for assertion in assertions]
     return sum(met) / len(met)
 
 
 def is_met(assertion: str, answer: str, support: Support, question: str = "") -> bool:
-    """Return whether an answer to a question makes a statement."""
+    """Return whether an answer to a question makes a statement, by rule.
+
+    One of its runs of sentences supports the statement, has some of its words besides those of the
+    question, has its figures, and is not its negation.
+    """
     value, _, span = support.of(assertion, [answer])
     run = answer[slice(*span)]
     if value < _LEAST or not _figures(assertion) <= _figures(run):
@@ -116,12 +105,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def claims_of(answer: str, embed: Callable[[Sequence[str]], np.ndarray]) -> list[str]:
-    """Return the sentences of an answer that say what no earlier one says, without speakers.
-
-    Parameters
-    ----------
-    embed : returns unit vectors of texts, `(n_texts, dim)`.
-    """
+    """Return the sentences of an answer that say what no earlier one says, without speakers."""
     sentences = _claiming(answer)
     chosen: list[int] = []
     vectors = embed(sentences) if sentences else np.zeros((0, 1))

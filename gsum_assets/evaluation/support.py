@@ -1,8 +1,7 @@
 """Whether a passage supports a sentence that a language model wrote from it.
 
-A sentence is compared with short runs of the passage's sentences: by the share of its content words
-that such a run has, and by the cosine of their embeddings. The support is the sum of share and
-cosine of the best run.
+The support is that of the best short run of the passage's sentences: the share of the sentence's
+content words that the run has, plus the cosine of their embeddings.
 """
 
 import re
@@ -36,24 +35,16 @@ class Run:
 
 
 class Support:
-    """Measures how much a passage supports a sentence.
-
-    Parameters
-    ----------
-    embedder : returns the model whose cosines are taken; called when a sentence cites a passage.
-    """
+    """Measures how much a passage supports a sentence, by the cosines of a model if needed."""
 
     def __init__(self, embedder: Callable[[], Embedder]) -> None:
         self._embedder = lru_cache(maxsize=1)(embedder)
         self._vectors: dict[str, np.ndarray] = {}
 
     def of(self, sentence: str, texts: Sequence[str]) -> tuple[float, int, Span]:
-        """Return the support of a sentence by the best run of some texts.
+        """Return the support, 0 to 2, by the best run of some texts, its text and characters.
 
-        Returns
-        -------
-        The support, 0 to 2; the index of the text, and the characters of the run in it. Texts
-        without words support nothing.
+        Texts without words support nothing.
         """
         best = _likeliest(sentence, texts)
         if not best:

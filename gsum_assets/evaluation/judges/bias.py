@@ -27,17 +27,9 @@ SCHEMA = pa.schema(
 def position_bias(judgements: pa.Table) -> pa.Table:
     """Return one row per criterion, over all pairs of methods.
 
-    Returns
-    -------
-    pa.Table
-        first_won : fraction of decided verdicts won by the answer shown first; both orders are
-            judged, so that 0.5 is no bias. Null without decided verdicts.
-        low, high : 95% interval of `first_won` over questions, each with all of its verdicts.
-        disagreement : fraction of the pairs of both orders (same question, methods and repeat)
-            with different winners; a tie differs from a winner, but not from a tie.
-        n : decided verdicts.
-        n_both_orders : pairs with a verdict in both orders.
-        unparsed : replies without a verdict.
+    `first_won` is the fraction of the `n` decided verdicts won by the answer shown first, with its
+    95% interval over questions; both orders are judged, so that 0.5 is no bias. `disagreement` is
+    the fraction of the `n_both_orders` pairs of orders with different winners. Both may be null.
     """
     by_criterion = grouped(judged_by_model(pairwise_rows(judgements)), "criterion")
     rows = []
@@ -112,15 +104,10 @@ def share(values: Sequence[bool]) -> float | None:
 
 
 def share_interval(of_questions: Iterable[Sequence[bool]]) -> tuple[float, float]:
-    """Return the 95% interval of a share over questions, each with all of its verdicts.
+    """Return the 95% interval of a share over questions, each with at least one value.
 
     The share is a ratio of sums. Each question counts by its linearized value, share + (part -
-    share x whole) / mean whole (Cochran 1977, 6.5), which is its own share if all questions have
-    equally many verdicts.
-
-    Parameters
-    ----------
-    of_questions : the values of each question, at least one question and one value of each.
+    share x whole) / mean whole (Cochran 1977, 6.5).
     """
     counts = [(sum(values), len(values)) for values in of_questions]
     parts, wholes = np.array(counts, dtype=np.float64).T

@@ -111,7 +111,9 @@ def judge_answers(
     prompts: Prompts = PROMPTS,
     assertions: pa.Table | None = None,
 ) -> Result:
-    """Request every pairwise verdict and every rating in the settings from `model`.
+    """Return rows of `judgements`: every pairwise verdict and rating that the settings request.
+
+    A reply without a verdict is counted.
 
     Parameters
     ----------
@@ -119,15 +121,10 @@ def judge_answers(
         texts that the answers were written from: `contexts`, or a method's refined contexts.
     assertions : rows of `assertions`; None: no question has any.
 
-    Returns
-    -------
-    Result
-        Rows of `judgements` ordered by their key.
-
     Raises
     ------
     ModelUnavailableError
-        If further requests are useless. A reply without a verdict is counted, not raised.
+        If further requests are useless.
     """
     questions = questions_to_judge(queries, summaries, read, settings, assertions)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []

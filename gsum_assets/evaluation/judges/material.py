@@ -32,13 +32,9 @@ class Question:
     assertions: tuple[str, ...]
 
     def is_written_by(self, model: str, *methods: str) -> bool:
-        """Return whether a model also wrote the answer of one of the methods.
+        """Return whether a judging model, "" for none, wrote the answer of one of the methods.
 
-        Models are compared by name. The same name at two servers counts as the same model.
-
-        Parameters
-        ----------
-        model : judging language model; empty without one.
+        The same name at two servers counts as the same model.
         """
         return bool(model) and model in {self.writers.get(method) for method in methods}
 
@@ -52,10 +48,7 @@ def questions_to_judge(
 ) -> list[Question]:
     """Return the drawn questions by id, with the answers of the methods to judge.
 
-    Parameters
-    ----------
-    read : rows of `contexts`, or of a method's refined contexts.
-    assertions : rows of `assertions`.
+    `read` has rows of `contexts`, or of a method's refined contexts.
     """
     stated: dict[str, list[str]] = defaultdict(list)
     for row in assertions.sort_by("number").to_pylist() if assertions else ():

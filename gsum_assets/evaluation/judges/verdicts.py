@@ -77,12 +77,7 @@ class UnparsedError(ValueError):
 
 
 def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
-    """Return the verdict in a reply.
-
-    Parameters
-    ----------
-    mark : mark in the request. A verdict without it does not belong to this request: it may be
-        copied from a judged text.
+    """Return the verdict in a reply to the request with a mark.
 
     Raises
     ------
