@@ -19,17 +19,6 @@ def contexts(*rows: tuple[str, int, int, str, int | None, str]) -> pa.Table:
     return rows_of("contexts", (dict(zip(names, row, strict=True)) for row in rows))
 
 
-def test_passages_are_ordered_by_best_document_then_reading_order() -> None:
-    found = contexts(
-        ("q", 0, 2, "a", 7, "a7"),
-        ("q", 0, 1, "b", 3, "b3"),
-        ("q", 0, 4, "b", 1, "b1"),
-        ("q", 0, 3, "a", 2, "a2"),
-    )
-    answers = answer_questions(queries("q"), found, FirstWords(), 100)
-    assert answers.rows["text"].to_pylist() == ["b1 b3 a2 a7"]
-
-
 @pytest.mark.parametrize("reads", [True, False])
 def test_scores_reach_only_models_that_read_them(reads: bool) -> None:
     model = FirstWords(reads_weights=reads)
@@ -52,15 +41,6 @@ def test_nodes_without_position_follow_the_passages_of_their_document() -> None:
     )
     answers = answer_questions(queries("q"), found, FirstWords(), 100)
     assert answers.rows["text"].to_pylist() == ["a2 a7 response1 response6 b0 response3"]
-
-
-def test_each_sample_is_a_separate_answer() -> None:
-    found = contexts(("q", 1, 1, "a", 5, "late"), ("q", 0, 1, "a", 0, "early"))
-    answers = answer_questions(queries("q"), found, FirstWords(), 100)
-    assert answers.rows.select(["query_id", "sample", "text"]).to_pylist() == [
-        {"query_id": "q", "sample": 0, "text": "early"},
-        {"query_id": "q", "sample": 1, "text": "late"},
-    ]
 
 
 def test_failure_costs_its_row_and_is_reported() -> None:

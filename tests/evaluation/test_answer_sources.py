@@ -174,7 +174,3 @@ def test_a_cited_report_is_resolved_to_the_chunk_it_was_made_of() -> None:
     held = {"community": [("report0", "report"), ("report1", "report")]}
     rows = sources("A new pump was paid by the board of the harbour.", [report], {1: [1]}, held)
     assert briefly(rows) == [(1, "cited", 1, 1, "report1", TEXTS["report"][BORDER["report"] :])]
-
-
-def test_headings_need_no_source() -> None:
-    assert sources("## What happened\nIn short:", READ) == []

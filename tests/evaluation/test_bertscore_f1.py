@@ -81,26 +81,14 @@ def test_equals_the_package_on_random_texts(package, scorer, answer, references)
     assert found == pytest.approx(package(answer, references), abs=1e-6)
 
 
-def test_stored_scores_do_not_depend_on_batch(package, scorer):
+def test_stored_scores_depend_on_neither_batch_nor_threads(scorer):
     memo = Remembered()
     found = scores(ANSWERED, scorer, memo)
-    assert found == pytest.approx([package(*one) for one in ANSWERED], abs=1e-6)
     compared = scorer.n_answers
-    again = scores(ANSWERED[::-1], scorer, memo)
+    assert np.array_equal(scores(ANSWERED[::-1], scorer, memo), found[::-1])
     assert scorer.n_answers == compared
-    assert np.array_equal(again, found[::-1])
-    alone = [scores([one], scorer)[0] for one in ANSWERED]
-    assert np.array_equal(alone, found)
-
-
-def test_threads_do_not_change_a_score():
-    import torch
-
-    pairs = [(answer, text) for answer, references in ANSWERED * 3 for text in references]
-    before = torch.get_num_threads()
-    one, four = (f1(PackageScorer(device="cpu", threads=n), pairs) for n in (1, 4))
-    assert np.array_equal(one, four)
-    assert torch.get_num_threads() == before
+    apart = [scores([one], PackageScorer(device="cpu", threads=4))[0] for one in ANSWERED]
+    assert np.array_equal(apart, found)
 
 
 def test_blank_texts_score_nothing(scorer):

@@ -8,7 +8,7 @@ import pytest
 
 from gsum_assets.corpus.queries import as_queries, query_rows
 from gsum_assets.evaluation.generate_questions import QuestionsSettings, generate_questions
-from gsum_assets.evaluation.question_topics import Topic, distinct_topics, find_topics
+from gsum_assets.evaluation.question_topics import Topic, find_topics
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
@@ -94,14 +94,6 @@ def test_new_documents_keep_the_order_of_topics() -> None:
     assert find_topics({}, chunks({})) == []
 
 
-def test_no_two_questions_share_a_statement() -> None:
-    found = list(topics().values())
-    chosen = distinct_topics(found, is_global=True, n=9)
-    texts = [statement.text for topic in chosen for statement in topic.statements]
-    assert len(texts) == len(set(texts)) == 3
-    assert distinct_topics(found, is_global=True, n=0) == []
-
-
 class Extractive:
     """The identity of the embedded model, which writes no question."""
 
@@ -126,17 +118,21 @@ def test_embedded_model_asks_by_template() -> None:
     of_global = [r for r in assertions if r["query_id"] == kinds["data-global"]["query_id"]]
     assert [row["number"] for row in of_global] == [1, 2, 3]
     assert of_global[0]["text"] == TEXTS[of_global[0]["chunk_ids"][0][:-1]][0]
+    rows, _ = query_rows(as_queries(found.rows, found.beside["assertions"]), chunks({}))
+    relevant = {row["kind"]: row["relevant_chunk_ids"] for row in rows.to_pylist()}
+    assert sorted(relevant["data-global"]) == ["first0", "second0", "third0"]
 
 
-def test_questions_have_the_passages_of_their_assertions() -> None:
-    model: LanguageModel = Extractive()  # type: ignore[assignment]
-    found = made(QuestionsSettings(data_global=1), model)
-    queries = as_queries(found.rows, found.beside["assertions"])
-    rows, failures = query_rows(queries, TABLES["chunks"].empty())
-    (row,) = rows.to_pylist()
-    assert sorted(row["relevant_chunk_ids"]) == ["first0", "second0", "third0"]
-    assert (row["kind"], row["split"], row["references"]) == ("data-global", "generated", [])
-    assert failures == []
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"activity_local": 3}, "activity_local is 3, but n is 0"),
+        ({"n": 5, "description": " \n"}, "n is 5, but description is empty: write a few"),
+    ],
+)
+def test_activities_need_personas_and_a_description(values: dict, message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
+        checked_section(QuestionsSettings, "questions", values)
 
 
 def asks(body: dict) -> str:
@@ -177,8 +173,3 @@ def test_a_question_without_supported_points_is_a_failure(tmp_path: Path) -> Non
         )
     assert found.rows["kind"].to_pylist() == ["general"]
     assert "no point has the number of a passage" in found.failures[0]
-
-
-def test_activities_need_personas() -> None:
-    with pytest.raises(CorpusError, match="activity_local is 3, but n is 0"):
-        checked_section(QuestionsSettings, "questions", {"activity_local": 3})

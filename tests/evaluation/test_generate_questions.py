@@ -11,7 +11,6 @@ from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
 )
-from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from tests.evaluation.judges.scripted_judges import judging
@@ -108,11 +107,3 @@ def test_no_question_raises(tmp_path: Path, blank: str) -> None:
 
     with pytest.raises(QuestionError, match="none of 8 questions was written; first: no questions"):
         generated(tmp_path, says)
-
-
-@pytest.mark.parametrize("description", ["", "  \n"])
-def test_description_is_required(description: str) -> None:
-    with pytest.raises(CorpusError, match="n is 5, but description is empty: write a few"):
-        checked_section(QuestionsSettings, "questions", {"n": 5, "description": description})
-    with pytest.raises(CorpusError, match="'n'"):
-        checked_section(QuestionsSettings, "questions", {"n": 11, "description": "x"})

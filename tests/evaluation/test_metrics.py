@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,24 +73,6 @@ ITEMS = [f"i{n}" for n in range(12)]
 
 
 @given(
-    st.permutations(ITEMS), st.sets(st.sampled_from(ITEMS), min_size=1), st.integers(1, len(ITEMS))
-)
-def test_full_ranking_equals_scikit_learn(ranked, relevant, k):
-    from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score
-
-    found = retrieval_metrics(ranked, relevant, ks=(k,))
-    truth = np.array([[item in relevant for item in ranked]], dtype=int)
-    chosen = np.arange(len(ranked)) < k
-    falling = np.arange(len(ranked), 0, -1.0)[None]
-    assert found is not None
-    assert found[f"ndcg@{k}"] == pytest.approx(ndcg_score(truth, falling, k=k))
-    assert found[f"p@{k}"] == pytest.approx(precision_score(truth[0], chosen))
-    assert found[f"r@{k}"] == pytest.approx(recall_score(truth[0], chosen))
-    assert found[f"f1@{k}"] == pytest.approx(f1_score(truth[0], chosen))
-    assert found["mrr"] == 1 / min(ranked.index(item) + 1 for item in relevant)
-
-
-@given(
     st.lists(st.sampled_from(ITEMS), unique=True, min_size=1),
     st.sets(st.sampled_from([*ITEMS, "never", "found"]), min_size=1),
     st.lists(st.integers(1, 15), min_size=1, max_size=4, unique=True),
@@ -111,15 +92,14 @@ def test_any_ranking_equals_trec_eval(ranked, relevant, ks):
         assert found[f"p@{k}"] == pytest.approx(truth[f"P_{k}"])
         assert found[f"r@{k}"] == pytest.approx(truth[f"recall_{k}"])
         assert found[f"ndcg@{k}"] == pytest.approx(truth[f"ndcg_cut_{k}"])
-
-
-def test_no_relevant_items_give_no_score():
-    assert retrieval_metrics(["a", "b"], []) is None
+        p, r = found[f"p@{k}"], found[f"r@{k}"]
+        assert found[f"f1@{k}"] == pytest.approx(2 * p * r / (p + r) if p + r else 0)
 
 
 def test_nothing_retrieved_scores_zero():
     found = retrieval_metrics([], ["a"], ks=(3,))
     assert found == {"mrr": 0, "p@3": 0, "r@3": 0, "f1@3": 0, "ndcg@3": 0}
+    assert retrieval_metrics(["a", "b"], []) is None
 
 
 def test_invalid_arguments_raise():

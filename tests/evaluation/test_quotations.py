@@ -32,6 +32,7 @@ Teo: We paid. We paid.
         ('"Open hatch," he wrote.', "", '"Open hatch," he wrote.'),
         ("The rails for the fored…", "Ines", "the rails for the"),
         ("They have to wait and see the Trust first.", "Teo", None),
+        ("We paid.", "Teo", "We paid."),
         ("We paid.", "Ines", None),
         ("The rails cost nine hundred.", "Ines", None),
         ("The rails for the hatch cost nine hundred.", "Ines", None),
@@ -43,12 +44,8 @@ def test_sentences_are_found_in_the_words_of_their_speaker(
     sentence: str, speaker: str, quoted: str | None
 ) -> None:
     found = DocumentWords(MEETING).find(sentence, speaker)
-    assert [MEETING[slice(*span)] for span in found] == ([quoted] if quoted else [])
-
-
-def test_every_occurrence_is_found() -> None:
-    found = DocumentWords(MEETING).find("We paid.", "Teo")
-    assert [MEETING[slice(*span)] for span in found] == ["We paid."] * 2
+    n = 2 if sentence == "We paid." else 1
+    assert [MEETING[slice(*span)] for span in found] == ([quoted] * n if quoted else [])
 
 
 def test_an_occurrence_is_the_shortest() -> None:

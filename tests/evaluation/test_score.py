@@ -117,29 +117,17 @@ def test_unanswered_question_scores_0() -> None:
 
     def scorer(pairs: list) -> list[float]:
         assert pairs == [("The documents do not say.", ["a boat"])]
-        return [0.5]
+        return [-0.5]
 
     scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
     found = {q: by_metric(scores, q) for q in ("answered", "blank", "missing", "unpicked")}
     assert [found[q]["coverage"] for q in found] == [1, 0, 0, 0]
-    assert found["answered"]["bertscore_f1"] == 0.5
+    assert found["answered"]["bertscore_f1"] == 0
     for query_id in ("blank", "missing", "unpicked"):
         assert set(found[query_id].values()) == {0}
     assert {"token_f1", "exact_match", "bertscore_f1"} < set(found["missing"])
     assert set(found["unpicked"]) == {"accuracy", "coverage"}
     assert "unlabelled" not in scores["query_id"].to_pylist()
-
-
-def test_bertscore_is_added_if_enabled() -> None:
-    questions = question_rows({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
-    answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
-
-    def scorer(pairs: list) -> list[float]:
-        assert pairs == [("x", ["a b", "c"]), ("y", ["a b", "c"])]
-        return [0.5, -0.1]
-
-    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
-    assert by_metric(scores, "q")["bertscore_f1"] == 0.25
 
 
 def scored(**values: list[tuple[str, float]]) -> pa.Table:

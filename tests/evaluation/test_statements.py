@@ -8,8 +8,6 @@ import pytest
 
 from gsum_assets.evaluation.statements import (
     DISTANCES,
-    assertions_met,
-    claim_metrics,
     claims_of,
     is_met,
     n_clusters,
@@ -66,13 +64,6 @@ def test_the_words_of_the_question_alone_meet_nothing() -> None:
     assert is_met(assertion, "Teo: The crane at Port Maren broke.", SUPPORT, question)
 
 
-def test_share_of_assertions() -> None:
-    said, other = "The harbour board met in March.", "The library opened its reading room."
-    assert assertions_met([said, other], ANSWER, SUPPORT) == 0.5
-    assert assertions_met([said, said], ANSWER, SUPPORT) == 1
-    assert assertions_met([said], "", SUPPORT) == 0
-
-
 def test_claims_are_distinct_statements_without_headings() -> None:
     answer = (
         "## Repairs of the ferry\n\nThe harbour board approved a loan. "
@@ -98,13 +89,6 @@ def test_clusters_by_complete_linkage() -> None:
     assert n_clusters([]) == [0] * len(DISTANCES)
 
 
-def test_claims_at_equal_length() -> None:
-    metrics = dict(claim_metrics(["One claim.", "Another thing."], "word " * 50))
-    assert metrics["claims"] == 2
-    assert metrics["claims_per_100"] == pytest.approx(4)
-    assert set(metrics) == {"claims", "claims_per_100"} | {f"claim_clusters@{d}" for d in DISTANCES}
-
-
 def scored(answers: dict[str, str], assertions: dict[str, list[str]], with_claims: bool) -> dict:
     questions = question_rows({"query_id": "a"}, {"query_id": "b"})
     rows = [{"query_id": i, "sample": 0, "text": text} for i, text in answers.items()]
@@ -116,6 +100,10 @@ def test_an_unanswered_question_meets_nothing() -> None:
     said = ["The harbour board met in March."]
     found = scored({"a": ANSWER}, {"a": said, "b": said}, with_claims=False)
     assert found == {("a", "assertions_met"): 1.0, ("b", "assertions_met"): 0.0}
+    half = {"a": [*said, "The library opened its reading room."]}
+    assert scored({"a": ANSWER}, half, with_claims=False) == {("a", "assertions_met"): 0.5}
+    claims = scored({"a": "It leaked badly in May. " + "word " * 45}, {}, with_claims=True)
+    assert claims["a", "claims_per_100"] == pytest.approx(2 * claims["a", "claims"])
 
 
 def test_nothing_is_embedded_unless_requested() -> None:

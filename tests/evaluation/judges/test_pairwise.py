@@ -79,18 +79,6 @@ def test_a_consistent_judge(tmp_path: Path) -> None:
     assert (bias(found)["first_won"], bias(found)["disagreement"]) == (0.5, 0)
 
 
-def test_a_judge_that_always_prefers_the_first(tmp_path: Path) -> None:
-    with judging(tmp_path, judge(always_first)) as (model, _):
-        found = judged(model)
-    row = overall(found)
-    assert (row["win_rate"], row["wins"], row["losses"]) == (0.5, 3, 3)
-    assert (row["first_won"], row["disagreement"]) == (1, 1)
-    of_all = bias(found)
-    assert (of_all["first_won"], of_all["high"]) == (1, 1)
-    assert of_all["low"] < 0.5  # three questions are few
-    assert (of_all["disagreement"], of_all["n"], of_all["n_both_orders"]) == (1, 6, 3)
-
-
 @pytest.mark.parametrize("fault", ["invalid", "partial", "500"])
 def test_unreadable_reply_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
     with judging(tmp_path, judge(better_answer), 0, every={fault: 1}) as (model, _):

@@ -70,12 +70,6 @@ def test_interval_of_a_share_resamples_questions() -> None:
     assert share_interval([[True]])[0] < 0.5  # one question is no certainty
 
 
-def test_one_order_gives_no_rate() -> None:
-    row = rate(both_orders([("win", "unparsed")]))
-    assert (row["win_rate"], row["n"], row["wins"], row["unparsed"]) == (None, 0, 1, 1)
-    assert (row["first_won"], row["disagreement"]) == (1, None)
-
-
 def test_repeats_are_averaged_within_their_order() -> None:
     first = both_orders([("win", "win")])
     second = both_orders([("loss", "unparsed")], repeat=2)
@@ -147,12 +141,6 @@ def test_preference_for_longer_answers_alone_is_no_win() -> None:
     valued = questions(taste=3.0, better=0.0, longer=40.0)
     assert np.mean([v.value for v in valued]) > 0.7
     assert at_equal_length({PAIR: valued})[PAIR] == pytest.approx(0.5, abs=0.08)
-
-
-def test_without_a_taste_for_length_the_rate_stays() -> None:
-    valued = questions(taste=0.0, better=1.0, longer=40.0)
-    rate = np.mean([v.value for v in valued])
-    assert at_equal_length({PAIR: valued})[PAIR] == pytest.approx(rate, abs=0.06)
 
 
 def test_pairs_share_the_taste_and_keep_their_rates() -> None:
