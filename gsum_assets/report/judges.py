@@ -1,38 +1,29 @@
 """Verdicts of judges: grades of an answer, and duels of two answers to one question."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gsum_assets.evaluation.judges.bias import grouped
 
 OVERALL = "overall"
 _MAX_REASON = 280  # characters
 
 
-@dataclass(frozen=True)
-class Grade:
-    """Verdicts of a judge on an answer, mostly one, in the order of the repetitions.
+class Grade(NamedTuple):
+    """Verdicts of a judge on an answer, mostly one, in the order of the repetitions."""
 
-    Attributes
-    ----------
-    share_shown : share of the answer's passages that the judge was shown; None: not shown any.
-    """
-
-    judge: str
     criterion: str
     verdicts: Sequence[str]
     reason: str
-    is_own: bool = False
-    share_shown: float | None = None
+    is_own: bool
+    share_shown: float | None
 
 
-@dataclass(frozen=True)
-class Duel:
-    """Comparison of two methods on one question.
+class Duel(NamedTuple):
+    """Wins, ties, losses of `method` and unparsed replies on one question, by criterion.
 
-    Attributes
-    ----------
-    tallies : wins, ties, losses of `method` and unparsed replies, by criterion.
-    reason : reason for a verdict on the overall winner.
+    The reason is that for a verdict on the overall winner.
     """
 
     method: str
@@ -41,47 +32,38 @@ class Duel:
     reason: str
 
 
-def grades_of(rows: Iterable[Mapping]) -> dict[str, list[Grade]]:
+def grades_of(rows: Sequence[dict]) -> dict[str, list[Grade]]:
     """Return grades by method, from rows of `judgements` of one question."""
-    by_key: dict[tuple[str, str, str], list[Mapping]] = defaultdict(list)
-    for row in rows:
-        if row["judge"] != "pairwise":
-            by_key[row["method"], row["judge"], row["criterion"]].append(row)
+    ratings = [row for row in rows if row["judge"] != "pairwise"]
     grades: dict[str, list[Grade]] = defaultdict(list)
-    for (method, judge, criterion), same in sorted(by_key.items()):
+    for (method, _, criterion), same in grouped(ratings, "method", "judge", "criterion").items():
         same.sort(key=lambda row: row["repeat"])
         verdicts = [row["verdict"] for row in same]
         reason, share = _shortened(same[0]["reason"]), same[0]["share_shown"]
         is_own = any(row["is_own"] for row in same)
-        grades[method].append(Grade(judge, criterion, verdicts, reason, is_own, share))
+        grades[method].append(Grade(criterion, verdicts, reason, is_own, share))
     return grades
 
 
-def duels_of(rows: Iterable[Mapping]) -> list[Duel]:
+def duels_of(rows: Sequence[dict]) -> list[Duel]:
     """Return duels in order of the methods' names, from rows of `judgements` of one question."""
-    by_pair: dict[tuple[str, str], list[Mapping]] = defaultdict(list)
-    for row in rows:
-        if row["judge"] == "pairwise":
-            by_pair[row["method"], row["opponent"]].append(row)
-    return [_duel(*pair, same) for pair, same in sorted(by_pair.items())]
+    duels = []
+    verdicts = [row for row in rows if row["judge"] == "pairwise"]
+    for (method, opponent), same in grouped(verdicts, "method", "opponent").items():
+        tallies = {}
+        for (criterion,), of_criterion in grouped(same, "criterion").items():
+            n = Counter(row["verdict"] for row in of_criterion)
+            tallies[criterion] = (n["win"], n["tie"], n["loss"], n["unparsed"])
+        parsed = [r for r in same if r["criterion"] == OVERALL and r["verdict"] != "unparsed"]
+        first = min(parsed, key=lambda row: (row["repeat"], row["first"]), default={"reason": ""})
+        duels.append(Duel(method, opponent, tallies, _shortened(first["reason"])))
+    return duels
 
 
 def duel_criteria(duels: Sequence[Duel]) -> list[str]:
     """Return the criteria of all verdicts, the overall winner first."""
     given = {criterion for duel in duels for criterion in duel.tallies}
     return sorted(given, key=lambda criterion: (criterion != OVERALL, criterion))
-
-
-def _duel(method: str, opponent: str, rows: Sequence[Mapping]) -> Duel:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        counts[row["criterion"]][row["verdict"]] += 1
-    tallies = {
-        criterion: (n["win"], n["tie"], n["loss"], n["unparsed"]) for criterion, n in counts.items()
-    }
-    parsed = [r for r in rows if r["criterion"] == OVERALL and r["verdict"] != "unparsed"]
-    parsed.sort(key=lambda row: (row["repeat"], row["first"]))
-    return Duel(method, opponent, tallies, _shortened(parsed[0]["reason"]) if parsed else "")
 
 
 def _shortened(reason: str) -> str:

@@ -3,9 +3,9 @@
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -32,16 +32,14 @@ _N_DOCUMENTS = 100  # documents shown by title
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(NamedTuple):
     """A picture as a `data:` address with an alternative text."""
 
     source: str
     alt: str
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(NamedTuple):
     """A board with its plots; `read` and `cost` are None if tokens or costs are unknown."""
 
     board: Board
@@ -50,8 +48,7 @@ class Compared:
     cost: Plot | None
 
 
-@dataclass(frozen=True)
-class Verdicts:
+class Verdicts(NamedTuple):
     """Results of pairwise judging; `table`: rows of `win_rates` on the overall winner."""
 
     judge: str
@@ -63,16 +60,10 @@ class Verdicts:
     n: int
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything on the page.
+class Page(NamedTuple):
+    """Everything on the page; `number` is that of each method, from 1, in anchors.
 
-    Attributes
-    ----------
-    is_subset : whether methods of the leaderboard are left out.
-    number : number of each method, from 1, used in anchors.
-    index_costs, query_costs : rows of `costs`.
-    own_judge : note on models that judged their own answers; None if none did.
+    `is_subset`: whether methods of the leaderboard are left out.
     """
 
     stored: Stored
@@ -92,10 +83,7 @@ class Page:
 def build(stored: Stored, split: str, n_questions: int) -> Page:
     """Return the page of a split, with at most `n_questions` in detail.
 
-    Raises
-    ------
-    CorpusError
-        If there is no such split.
+    Raise `CorpusError` if there is no such split.
     """
     splits = sorted({row["split"] for row in stored.queries.to_pylist()})
     if split not in (ALL, *splits):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -33,8 +33,7 @@ class Passage:
         return "".join(piece.text for piece in self.pieces)
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """A passage used by an answer; `is_evidence`: marked as evidence by the question's source."""
 
     passage: Passage
@@ -43,16 +42,14 @@ class Context:
     is_evidence: bool
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """An answer's text with its passages, best first; mostly the only one of its question."""
 
     text: Text
     contexts: Sequence[Context]
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A method's answers to a question; `method` is its number, scores are by metric."""
 
     method: int
@@ -63,15 +60,10 @@ class Answer:
     grades: Sequence[Grade]
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question in the report.
+class Question(NamedTuple):
+    """A question in the report, with the best score by metric.
 
-    Attributes
-    ----------
-    document : title of the document that the question is about; None: the whole corpus.
-    metrics : metrics in which any answer has a score.
-    best : best score by metric.
+    `document` is the title of the document that it is about; None: the whole corpus.
     """
 
     number: int
@@ -83,8 +75,7 @@ class Question:
     duels: Sequence[Duel]
 
 
-@dataclass(frozen=True)
-class Detail:
+class Detail(NamedTuple):
     """The questions shown, and the passages of their answers by title of the document."""
 
     questions: Sequence[Question]
@@ -195,21 +186,13 @@ def _question(
     rows_of: Mapping[tuple[str, str], _Rows],
     passages: Mapping[PassageKey, Passage],
     anchors: Anchors,
-    judged: Sequence[Mapping],
+    judged: Sequence[dict],
 ) -> Question:
     grades = grades_of(judged)
     answers = [
-        _answer(
-            i,
-            rows_of[row["query_id"], method],
-            row,
-            stored,
-            passages,
-            anchors,
-            grades.get(method, []),
-        )
+        _answer(i, rows, row, stored, passages, anchors, grades.get(method, []))
         for i, method in enumerate(stored.methods, 1)
-        if (row["query_id"], method) in rows_of
+        if (rows := rows_of.get((row["query_id"], method)))
     ]
     given = {metric for answer in answers for metric in answer.scores}
     metrics = main_metrics(given)
@@ -222,9 +205,8 @@ def _question(
         answers.sort(key=lambda answer: -answer.scores.get(by, -1.0))
     document = row["document_id"]
     title = None if document is None else _title(stored, document)
-    duels = [
-        duel for duel in duels_of(judged) if {duel.method, duel.opponent} <= set(stored.methods)
-    ]
+    shown = set(stored.methods)
+    duels = [duel for duel in duels_of(judged) if {duel.method, duel.opponent} <= shown]
     return Question(number, row, title, metrics, best, answers, duels)
 
 

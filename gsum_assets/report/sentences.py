@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gsum_assets.evaluation.answer_sentences import Sentence, shown_lines
@@ -16,8 +15,7 @@ class Piece(NamedTuple):
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """A source of an answer, numbered from 1; `anchor` is "" if it is not on the page."""
 
     number: int
@@ -26,16 +24,14 @@ class Origin:
     anchor: str
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of an answer: its mark, and each sentence with the anchors of its numbers."""
 
     mark: str
     sentences: Sequence[tuple[Sentence, Sequence[tuple[int, str]]]]
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """The text of an answer; without lines if nothing is known of its sentences."""
 
     plain: str
@@ -47,13 +43,7 @@ class Text:
 def spans_of(
     rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping]
 ) -> dict[str, list[Span]]:
-    """Return the characters of each chunk in which sentences stand, ascending and disjoint.
-
-    Parameters
-    ----------
-    rows : rows of `answer_sources`.
-    chunks : rows of `chunks` by id.
-    """
+    """Return the characters of each chunk in which sentences stand, ascending and disjoint."""
     found: dict[str, set[Span]] = defaultdict(set)
     for row in rows:
         if chunk := chunks.get(row["chunk_id"]):
@@ -105,13 +95,7 @@ class Anchors:
         rows: Sequence[Mapping[str, Any]],
         titles: Mapping[str, str],
     ) -> Text:
-        """Return an answer with the numbers of the sources of its sentences.
-
-        Parameters
-        ----------
-        summary : its row of `summaries`.
-        rows : rows of `answer_sources` of this answer.
-        """
+        """Return a row of `summaries` with its rows of `answer_sources` as numbers."""
         answer, is_refusal = summary["text"], summary["is_refusal"]
         if not rows:
             return Text(answer, (), (), is_refusal)
@@ -130,14 +114,11 @@ class Anchors:
             anchors.setdefault((row["sentence"], origins[key].number), self.of(row))
             return origins[key].number
 
+        def linked(sentence: Sentence) -> tuple[Sentence, Sequence[tuple[int, str]]]:
+            return sentence, [(n, anchors[sentence.number, n]) for n in sentence.numbers]
+
         lines = [
-            Line(
-                line.mark,
-                [
-                    (sentence, [(n, anchors[sentence.number, n]) for n in sentence.numbers])
-                    for sentence in line.sentences
-                ],
-            )
+            Line(line.mark, list(map(linked, line.sentences)))
             for line in shown_lines(answer, rows, number_of)
         ]
         return Text(answer, lines, list(origins.values()), is_refusal)

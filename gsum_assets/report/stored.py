@@ -35,13 +35,7 @@ class IndexTable(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Information about a corpus that does not depend on questions.
-
-    Attributes
-    ----------
-    rejected : rows of `rejected_documents`.
-    spent : of each asset, see `spent_by_asset`.
-    """
+    """Information about a corpus that does not depend on questions; see `spent_by_asset`."""
 
     n_words: int
     n_chunks: int
@@ -54,11 +48,8 @@ class Corpus:
 class Stored:
     """Tables of a corpus; one that was never written has no rows.
 
-    Attributes
-    ----------
-    time : when the newest of the tables was written, ISO 8601, UTC.
-    known : documents, index and costs of the corpus.
-    sources : the rows of `chunks` that sentences of answers are from.
+    `time` is that of the newest table, ISO 8601, UTC. `sources` has the rows of `chunks` that
+    sentences of answers are from.
     """
 
     corpus: str
@@ -84,12 +75,7 @@ class Stored:
 def read_stored(
     store: ParquetStore, corpora: Path, corpus: str, methods: Sequence[str] | None = None
 ) -> Stored:
-    """Read everything that a report on `corpus` shows.
-
-    Parameters
-    ----------
-    corpora : folder of the corpora, for the title in `corpus.toml`.
-    methods : methods to show; None: all that have results.
+    """Read everything that a report on `corpus` shows, of all methods that have results or these.
 
     Raises
     ------

@@ -1,9 +1,12 @@
-"""Every plot is a small PNG for any data, and the same for the same rows."""
+"""Every plot is a small PNG on white, for any data, and the same for the same rows."""
 
+import io
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gsum_assets.plots.distributions import chunk_lengths, score_spread
 from gsum_assets.plots.figure import empty_figure, to_png
@@ -12,8 +15,8 @@ from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.training_curves import training_curves
 from tests.plots import toys
-from tests.plots.png import MAX_BYTES, check, drawn, image_of, is_empty
 
+MAX_BYTES, MAX_WIDTH = 60_000, 1100  # a plot is stored in the event log once a partition
 PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "chunk_lengths": lambda n, names: chunk_lengths(toys.chunks(n, names), 256, "tales"),
     "score_spread": lambda n, names: score_spread(toys.scores(n, names), "tales, bm25"),
@@ -29,19 +32,22 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
 FEW = ["one", "two", "three"]
 MANY = [f"name {i}" for i in range(40)]
 
-every_plot = pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
 
-
-@every_plot
+@pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
 @pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
 @pytest.mark.parametrize("n", [0, 1, 2, 60])
 def test_any_rows_give_a_small_plot(draw: Callable, n: int, names: list[str]) -> None:
-    check(drawn(draw, n, names))
-
-
-@every_plot
-def test_same_rows_give_the_same_bytes(draw: Callable) -> None:
-    assert draw(30, FEW) == draw(30, FEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        png = draw(n, names)
+    image = Image.open(io.BytesIO(png))
+    assert image.format == "PNG"
+    assert image.width <= MAX_WIDTH
+    assert len(png) < MAX_BYTES
+    assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)  # legible in dark mode too
+    assert len(image.convert("L").getcolors() or ()) > 2
+    if names == FEW and n == 2:
+        assert draw(n, names) == png
 
 
 def test_large_tables_give_small_plots() -> None:
@@ -49,11 +55,12 @@ def test_large_tables_give_small_plots() -> None:
     assert len(score_spread(toys.scores(5_000, ["rouge1", "p@3"]), "tales")) < MAX_BYTES
 
 
-@pytest.mark.parametrize("n", [1, 5, 50])
+@pytest.mark.parametrize("n", [1, 50])
 def test_message_in_place_of_a_plot_is_not_cut(n: int) -> None:
     png = to_png(empty_figure("the archive of the town council: " + "fewer passages " * n))
-    assert is_empty(png)
-    assert image_of(png).width <= 1100
-    dark = np.asarray(image_of(png).convert("L")) < 200
+    image = Image.open(io.BytesIO(png)).convert("L")
+    assert image.height < 100
+    assert image.width <= MAX_WIDTH
+    dark = np.asarray(image) < 200
     assert dark.any()
     assert not dark[:, [0, -1]].any()

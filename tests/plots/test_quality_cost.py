@@ -37,21 +37,25 @@ def test_frontier_methods_are_undominated(found: list[tuple[int, int]]) -> None:
     assert list(price[on_front]) == sorted(price[on_front])
 
 
-@pytest.mark.parametrize(
-    ("spared", "unit"),
-    [
-        ((), "US dollars a question"),
-        (("cost_usd",), "tokens read and written a question"),
-        (("cost_usd", "tokens_in", "tokens_out"), "seconds a question"),
-    ],
-)
-def test_price_is_money_else_tokens_else_seconds(spared: tuple[str, ...], unit: str) -> None:
-    costs = [row | dict.fromkeys(spared, 0) for row in toys.costs(NAMES)]
-    figure = quality_cost_figure(toys.ranked(9, NAMES)["general"], costs, "tales")
-    assert figure.axes[0].get_xlabel() == unit
-    prices = figure.axes[0].collections[-1].get_offsets()[:, 0]
-    if unit.startswith("tokens"):  # ten questions of 900, 1,800, 2,700 tokens and 100 written
-        assert sorted(prices) == [1_000, 1_900, 2_800]
+def test_price_is_money_else_tokens_else_seconds() -> None:
+    costs = toys.costs(NAMES)
+    for spared, expected in (
+        ((), [0, 0.0001, 0.0002]),
+        (("cost_usd",), [1_000, 1_900, 2_800]),
+        (("cost_usd", "tokens_in", "tokens_out"), [0.001, 0.004, 0.009]),
+    ):
+        paid = [row | dict.fromkeys(spared, 0) for row in costs]
+        figure = quality_cost_figure(toys.ranked(9, NAMES)["general"], paid, "tales")
+        prices = figure.axes[0].collections[-1].get_offsets()[:, 0]
+        assert sorted(prices) == pytest.approx(expected)
+
+
+def test_main_metrics_come_first_with_their_means() -> None:
+    assert main_metrics(["ndcg@8", "mrr", "rougeL", "rouge1", "mrr"]) == ["rouge1", "rougeL", "mrr"]
+    assert main_metrics(["zeta", "alpha"]) == ["alpha", "zeta"]
+    scores = toys.scores(8, ["rouge1", "p@1"])
+    expected = sum(scores["value"].to_pylist()) / 16  # both metrics have the same values here
+    assert main_means(scores) == {"rouge1": pytest.approx(expected, abs=5e-5)}
 
 
 def test_grades_are_not_percentages_and_the_best_is_highlighted() -> None:
@@ -120,17 +124,3 @@ def test_labels_are_spread_within_the_axes(given_heights: list[float]) -> None:
     assert spaced.min() >= -1e-9
     if np.all(-np.diff(heights) >= 0.05):
         assert spaced == pytest.approx(heights)
-
-
-# Which metrics are shown, and their means.
-
-
-def test_main_metrics_come_first_and_alone() -> None:
-    assert main_metrics(["ndcg@8", "mrr", "rougeL", "rouge1", "mrr"]) == ["rouge1", "rougeL", "mrr"]
-    assert main_metrics(["zeta", "alpha"]) == ["alpha", "zeta"]
-
-
-def test_means_over_the_questions() -> None:
-    scores = toys.scores(8, ["rouge1", "p@1"])
-    expected = sum(scores["value"].to_pylist()) / 16  # both metrics have the same values here
-    assert main_means(scores) == {"rouge1": pytest.approx(expected, abs=5e-5)}

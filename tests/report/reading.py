@@ -1,42 +1,28 @@
-"""An HTML file parsed as a browser does."""
+"""An HTML file parsed by lxml."""
 
 import base64
 from collections import Counter
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-_VOID = {"meta", "img", "br", "hr"}
+from lxml import html
 
 
-class Document(HTMLParser):
-    """Contents of a page.
+class Document:
+    """Contents of a page: elements, attributes, links as target and text, text outside `<style>`.
 
-    Attributes
-    ----------
-    tags : how often each element occurs.
-    attributes : name and value of every attribute.
-    text : all text outside `<style>`.
-    links : target and text of every `<a href>`.
-    cells : the links that stand in table cells.
+    `cells` are the targets of the links that stand in table cells.
     """
 
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str]] = []
-        self.links: list[tuple[str, str]] = []
-        self.cells: list[str] = []
-        self.styles: list[str] = []
-        self._open: list[str] = []
-        self._texts: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-        self.text = "".join(self._texts)
-
-    @property
-    def ids(self) -> list[str]:
-        return [value for name, value in self.attributes if name == "id"]
+    def __init__(self, page: str) -> None:
+        root = html.document_fromstring(page)
+        elements = [element for element in root.iter() if isinstance(element.tag, str)]
+        self.tags = Counter(element.tag for element in elements)
+        self.attributes = [pair for element in elements for pair in element.attrib.items()]
+        self.ids = [value for name, value in self.attributes if name == "id"]
+        self.links = [(a.get("href"), a.text_content()) for a in root.iter("a")]
+        self.cells = [a.get("href") for a in root.xpath("//td//a")]
+        self.styles = [style.text for style in root.iter("style")]
+        self.text = "".join(root.xpath("//text()[not(parent::style)]"))
 
     @property
     def pictures(self) -> list[ElementTree.Element]:
@@ -45,26 +31,3 @@ class Document(HTMLParser):
         sources = [value for name, value in self.attributes if name == "src"]
         assert all(source.startswith(start) for source in sources)
         return [ElementTree.fromstring(base64.b64decode(s[len(start) :])) for s in sources]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in _VOID:
-            self._open.append(tag)
-        if tag == "a":
-            target = dict(attrs)["href"] or ""
-            self.links.append((target, ""))
-            if "td" in self._open:
-                self.cells.append(target)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self._open:
-            self.styles.append(data)
-            return
-        self._texts.append(data)
-        if "a" in self._open:
-            target, text = self.links[-1]
-            self.links[-1] = target, text + data
