@@ -13,16 +13,15 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    axes_at,
     label_rows,
+    new_axes,
     new_figure,
-    room_for,
     write,
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT, Comparison
 
 _CELL, _ROW, _GAP = 0.62, 0.36, 0.25  # inches: width and height of a cell, between corpora
-_HEADING, _LABELS = 0.75, 1.75  # inches above the cells, and below
+_NAMES, _HEADING, _LABELS = 2.2, 0.75, 1.75  # inches left of the cells, above and below
 _SHADES = 11  # few enough for the palette of a PNG
 _FAR = 0.6  # of the largest gain of a corpus, beyond which text is white
 
@@ -46,14 +45,12 @@ def gain_map_figure(columns: Sequence[Column]) -> Figure:
     """Plot gains in points: blue above 0, orange below, in bold if significant."""
     names = sorted({name for column in columns for name in column.gains})
     panels = [list(of) for _, of in groupby(columns, key=lambda column: column.corpus)]
-    margin, height = room_for(names), _ROW * len(names)
-    width = margin + _CELL * len(columns) + _GAP * len(panels)
+    width = _NAMES + _CELL * len(columns) + _GAP * len(panels)
     title = "Gain over the control in points, ± half the 95% interval; bold: p < 0.05 (Holm)"
-    figure = new_figure(width, _HEADING + height + _LABELS, title)
-    left = margin
+    figure = new_figure(width, _HEADING + _ROW * len(names) + _LABELS, title)
+    grid = figure.add_gridspec(1, len(panels), width_ratios=[len(panel) for panel in panels])
     for i, panel in enumerate(panels):
-        box = (left, _HEADING, _CELL * len(panel), height)
-        axes = axes_at(figure, box)
+        axes = new_axes(figure, grid[i])
         axes.set_title(panel[0].corpus.replace(", ", ",\n", 1), loc="left", fontsize=8, color=INK)
         _draw(axes, panel, names)
         label_rows(axes, names, are_shown=i == 0)
@@ -61,7 +58,6 @@ def gain_map_figure(columns: Sequence[Column]) -> Figure:
         axes.set_xticks(range(len(panel)), [column.group for column in panel], rotation=90)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labelsize=8)
-        left += _CELL * len(panel) + _GAP
     return figure
 
 

@@ -150,9 +150,7 @@ def answer_questions(
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     """Return rows of `summaries` with the usage of earlier steps added for each question.
 
-    Parameters
-    ----------
-    steps : rows with a `query_id`, and `calls` to `cost_usd` if the step calls a model.
+    `steps` have rows with a `query_id`, and `calls` to `cost_usd` if the step calls a model.
     """
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     for step in steps:

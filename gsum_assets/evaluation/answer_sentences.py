@@ -99,11 +99,8 @@ def said_sentences(answer: str, names: Collection[str]) -> Iterator[Said]:
     """Yield the sentences of an answer with the names of their speakers.
 
     A line without a name continues the one before, unless it begins with a mark (an item, or "–"
-    for an unknown speaker), is a heading or is blank.
-
-    Parameters
-    ----------
-    names : all names of speakers; other words before a colon are part of a sentence.
+    for an unknown speaker), is a heading or is blank. `names` are all names of speakers; other
+    words before a colon are part of a sentence.
     """
     speakers: tuple[str, ...] = ()
     for line in lines_of(answer):

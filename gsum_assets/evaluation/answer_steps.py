@@ -21,9 +21,7 @@ from gsum_resources.store.arrow import pc
 def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
     """Return the steps from contexts to answers, in order: refinements, then `summaries`.
 
-    Parameters
-    ----------
-    with_sources : whether the last one also looks for the source of every sentence.
+    `with_sources` is whether the last one also looks for the source of every sentence.
     """
     purpose = "The answer, and what it cost in calls, tokens and seconds."
     version = "7" if family.weighted else "6"

@@ -62,11 +62,8 @@ def room_for(
 ) -> Room:
     """Return the room of `n_passages` in a prompt of at most `prompt_tokens`.
 
-    If tokens are counted for a model, the room is also bounded by its context.
-
-    Parameters
-    ----------
-    is_structured : whether the prompt has the reply's schema, as long as a server may show it.
+    If tokens are counted for a model, the room is also bounded by its context. `is_structured` is
+    whether the prompt has the reply's schema, as long as a server may show it.
     """
     schema = schema_in_full(request.schema) if is_structured and request.schema else ""
     instructions = f"{request.instructions}\n{schema}" if is_structured else request.instructions
@@ -121,11 +118,7 @@ def allowances(desired: Sequence[int], room: Room) -> tuple[list[int], float]:
     """Return word pieces of each passage, 0 if left out, and the factor by which texts may exceed.
 
     If the room is short, all shrink in proportion, but not below a sentence: then the last ones are
-    left out instead.
-
-    Parameters
-    ----------
-    desired : requested word pieces of each passage, best first; 0: none.
+    left out instead. `desired` are requested word pieces of each passage, best first; 0: none.
     """
     for n in range(len(desired), 0, -1):
         total = sum(desired[:n])

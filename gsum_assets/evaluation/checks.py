@@ -23,11 +23,8 @@ def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str)
 def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -> Finding:
     """Check that no sentence of an answer is shown under the name of a speaker who did not say it.
 
-    A sentence that a model has put in its own words is not judged.
-
-    Parameters
-    ----------
-    documents : returns the `text` of each document; called if an answer names speakers.
+    A sentence that a model has put in its own words is not judged. `documents` returns the `text`
+    of each document, and is called if an answer names speakers.
     """
     answers = [row for row in summaries.to_pylist() if names_speaker(row["text"])]
     speakers = Speakers(documents()["text"].to_pylist() if answers else [])
@@ -49,9 +46,7 @@ def answer_checks(
 ) -> Sequence[Check]:
     """Return the checks of a family's answers.
 
-    Parameters
-    ----------
-    supported_questions : selects the questions that a method of it can answer; None: all.
+    `supported_questions` selects those that a method of it can answer; None: all.
     """
 
     def all_answered(inputs: CheckInputs) -> Finding:

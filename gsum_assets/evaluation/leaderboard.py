@@ -47,9 +47,7 @@ def leaderboard(
 ) -> pa.Table:
     """Return rows of the table `leaderboard`: every split and all of them together.
 
-    Parameters
-    ----------
-    seconds : from question to answer, by method and question.
+    `seconds` are from question to answer, by method and question.
     """
     p_values = {
         (row["split"], row["kind"], row["metric"], row["method"], row["opponent"]): row[
@@ -179,10 +177,8 @@ def to_markdown(board: pa.Table, split: str = ALL, costs: pa.Table | None = None
 def grids(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> list[TextGrid]:
     """Return a grid for each kind of question; `s` is seconds from question to answer.
 
-    Parameters
-    ----------
-    costs : rows of `costs`; calls, tokens and price of a question, over all kinds, are shown if
-        some method has a price or more than one call a question.
+    Calls, tokens and price of a question, over all kinds, are shown if some method has a price or
+    more than one call a question.
     """
     spent = _spent(costs)
     text_grids = []

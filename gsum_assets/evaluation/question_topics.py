@@ -272,11 +272,8 @@ def suggest_question(documents: Sequence[tuple[str, str]]) -> str:
     """Return a question on a phrase of one of the documents, or a general one.
 
     The phrase is the most repeated one of its document, weighted by the frequency of its words, and
-    occurs in few other documents. The order of the documents does not matter.
-
-    Parameters
-    ----------
-    documents : title and text of each.
+    occurs in few other documents. The order of the documents does not matter. `documents` are
+    title and text of each.
     """
     beginnings = [text[:_BEGINNING] for _, text in documents]
     folded = [text.casefold() for text in beginnings]

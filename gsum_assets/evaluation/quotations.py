@@ -103,9 +103,7 @@ class Words:
 class DocumentWords:
     """A document as words, of all and of each of its speakers.
 
-    Attributes
-    ----------
-    names : names of the speakers; none in prose.
+    `names` are those of the speakers; none in prose.
     """
 
     def __init__(self, text: str) -> None:

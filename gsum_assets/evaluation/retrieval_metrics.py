@@ -21,11 +21,8 @@ def retrieval_metrics(
 ) -> dict[str, float] | None:
     """Return `p@K`, `r@K`, `f1@K`, `ndcg@K` for each cut-off K, and `mrr`, each 0 to 1.
 
-    P@K divides by K even if fewer are ranked. None if nothing is relevant.
-
-    Parameters
-    ----------
-    ranked : ids, best first, each once.
+    P@K divides by K even if fewer are ranked. None if nothing is relevant. `ranked` are ids,
+    best first, each once.
 
     Raises
     ------

@@ -73,9 +73,7 @@ _MAX_DOTS = 300  # questions drawn for each metric; mean and box are of all ques
 def score_spread(scores: pa.Table, title: str) -> Figure:
     """Plot a row for each metric: a dot for each question, quartiles and mean.
 
-    Parameters
-    ----------
-    scores : rows of `scores` of one method; values from 0 to 1.
+    `scores` are rows of `scores` of one method; values from 0 to 1.
     """
     metrics = [m for m in main_metrics(scores["metric"].to_pylist()) if is_share(m)]
     if not metrics:

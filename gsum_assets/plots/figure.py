@@ -61,18 +61,16 @@ def heading(figure: Figure, text: str) -> None:
 
 def new_axes(
     figure: Figure,
-    where: int | tuple[int, int, int] = 111,
+    where: Any = 111,
     title: str = "",
     x: str = "",
     y: str = "",
 ) -> Axes:
     """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed.
 
-    Parameters
-    ----------
-    where : position as of `Figure.add_subplot`.
+    `where` is a position as of `Figure.add_subplot`.
     """
-    axes = figure.add_subplot(*([where] if isinstance(where, int) else where))
+    axes = figure.add_subplot(*where) if isinstance(where, tuple) else figure.add_subplot(where)
     axes.set_facecolor("none")
     axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
     axes.set_xlabel(x, fontsize=9, color=INK)
@@ -87,9 +85,7 @@ def new_axes(
 def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
     """Write a text that is centred at the height `y`, and never parsed as a formula.
 
-    Parameters
-    ----------
-    how : properties of the text other than its defaults.
+    `how` are properties of the text other than its defaults.
     """
     style = {"va": "center", "fontsize": 9, "color": colour, "parse_math": False}
     axes.text(x, y, text, **style | how)

@@ -43,11 +43,8 @@ def win_rate_matrix_figure(
 
     Blue above 50 percent, orange below; bold if significantly different from 50, at 5% for all
     pairs and criteria; a dash if there was no verdict. The methods are ordered by their mean rate
-    by 'overall'; 12 are shown at most.
-
-    Parameters
-    ----------
-    criterion : criterion to show; None: all, each in a small panel of at most 8 methods.
+    by 'overall'; 12 are shown at most. Without a criterion all are shown, each in
+    a small panel of at most 8 methods.
     """
     rows = win_rates.to_pylist()
     judged = {row["criterion"] for row in rows if criterion in (None, row["criterion"])}

@@ -32,9 +32,7 @@ def main_means(scores: pa.Table) -> dict[str, float]:
 def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[str]:
     """Return the main metrics of methods, without `coverage` if every question has an answer.
 
-    Parameters
-    ----------
-    methods : methods, each with its rows of `leaderboard` by metric.
+    `methods` are methods, each with its rows of `leaderboard` by metric.
     """
     rows = [own for _, own in methods]
     covered = [own["coverage"]["mean"] for own in rows if "coverage" in own]

@@ -48,9 +48,7 @@ _MEANINGS = {
 def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> Figure:
     """Return bars of methods with 95% intervals; the best and those not worse are highlighted.
 
-    Parameters
-    ----------
-    kinds : methods with their rows of `leaderboard`, by kind of question.
+    `kinds` are methods with their rows of `leaderboard`, by kind of question.
     """
     kinds = {kind: methods for kind, methods in kinds.items() if methods}
     if not kinds:
@@ -70,11 +68,8 @@ def standing(row: Mapping, several: bool) -> str:
     """Return how a row of `leaderboard` compares: 'best', 'tie' (not significantly worse), 'other'.
 
     'bound' is an upper bound. 'uncompared' has no best value, is equal for all methods, or has too
-    few questions for any difference to be significant.
-
-    Parameters
-    ----------
-    several : whether any method differs from the others.
+    few questions for any difference to be significant. `several` is whether any method differs
+    from the others.
     """
     if not (several and can_differ(row["n"]) and has_best(row["metric"])):
         return "uncompared"

@@ -151,9 +151,7 @@ def _scattered(
 def frontier(price: np.ndarray, quality: np.ndarray) -> list[int]:
     """Return the Pareto-optimal points, for which none is cheaper and as good; cheapest first.
 
-    Parameters
-    ----------
-    price, quality : `(n,)` each.
+    `price` and `quality` are `(n,)` each.
     """
     found: list[int] = []
     for i in np.lexsort((-quality, price)).tolist():
@@ -193,9 +191,7 @@ def _label_points(
 ) -> None:
     """Write the names beside the axes, in the order of quality, each with a line to its point.
 
-    Parameters
-    ----------
-    gap : least distance of two names, as a share of the height of the axes.
+    `gap` is the least distance of two names, as a share of the height of the axes.
     """
     axes.autoscale_view()
     heights = axes.transAxes.inverted().transform(axes.transData.transform(np.c_[x, y]))[:, 1]

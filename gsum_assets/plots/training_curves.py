@@ -26,10 +26,8 @@ _COLUMNS, _WIDTH, _HEIGHT = 3, 2.7, 1.95  # panels side by side, and their size 
 def training_curves(log: pa.Table, title: str) -> Figure:
     """Plot loss, its terms, entropy and learning rate by epoch, one panel each.
 
-    Parameters
-    ----------
-    log : rows of `gor.training_log` of one model, in any order. A term that an ablation leaves out
-        (null, or 0 throughout) gets no panel.
+    `log` has rows of `gor.training_log` of one model, in any order. A term that an ablation leaves
+    out (null, or 0 throughout) gets no panel.
     """
     if log.num_rows == 0:
         return empty_figure(f"{title}: no epochs yet")

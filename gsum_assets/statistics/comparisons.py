@@ -60,9 +60,7 @@ class Pairwise(NamedTuple):
 def compare(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Comparison:
     """Compare two methods over the same questions.
 
-    Parameters
-    ----------
-    first, second : scores of the same questions in the same order, `(n,)` each.
+    `first` and `second` are scores of the same questions in the same order, `(n,)` each.
 
     Raises
     ------
@@ -86,11 +84,7 @@ def marks(values: np.ndarray, alpha: float = SIGNIFICANT, seed: int = 0) -> list
     "best" has the highest mean (the first of equal ones), "worse" is significantly below it, and
     "tied" is not. With probability 1 - alpha no "worse" of the whole row is wrong, whichever method
     is best by chance. All are "tied" if no difference of n questions could be significant, see
-    `can_differ`.
-
-    Parameters
-    ----------
-    values : `(n_questions, n_methods)`, finite.
+    `can_differ`. `values` are `(n_questions, n_methods)`, finite.
     """
     values = checked(values)
     if not can_differ(len(values), alpha) or values.shape[1] < 2:
@@ -126,11 +120,7 @@ def pairwise(values: np.ndarray, seed: int = 0, n_resamples: int = N_RESAMPLES) 
     Signs of a question are flipped in all pairs at once, so that the correction for multiple tests
     accounts for correlated pairs: the maximum statistic, step down (Westfall and Young 1993, 2.8;
     Romano and Wolf 2005). If 2^(n - 1) is at most `n_resamples`, all flips are used and the test is
-    exact.
-
-    Parameters
-    ----------
-    values : `(n_questions, n_columns)`, finite.
+    exact. `values` are `(n_questions, n_columns)`, finite.
     """
     values = checked(values)
     n, k = values.shape

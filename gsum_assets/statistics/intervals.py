@@ -54,11 +54,7 @@ def intervals(
 def wilson(share: np.ndarray, n: int, level: float = LEVEL) -> np.ndarray:
     """Return Wilson's score interval of shares of n, `(n_shares, 2)`: low and high.
 
-    It is conservative for values between 0 and 1.
-
-    Parameters
-    ----------
-    share : means from 0 to 1, `(n_shares,)`.
+    It is conservative for values between 0 and 1. `share` are means from 0 to 1, `(n_shares,)`.
     """
     from scipy.special import ndtri
 

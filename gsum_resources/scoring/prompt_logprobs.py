@@ -57,12 +57,8 @@ class ServedScorer:
     A prompt has at most `max_tokens` tokens, at two bytes of UTF-8 per token (a cautious estimate:
     English has four or five, Chinese two to three): the last `max_tokens` bytes of the passage and
     the first of the candidate. Blank texts get NaN, and so does a pair that the server rejects; the
-    reason is logged.
-
-    Attributes
-    ----------
-    tokens_read : tokens processed so far, as counted by the server, or estimated at four bytes
-        each.
+    reason is logged. `tokens_read` are those processed so far, as counted by the server, or
+    estimated at four bytes each.
     """
 
     is_pairwise = True

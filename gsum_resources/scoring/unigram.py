@@ -139,9 +139,7 @@ class UnigramScorer:
     ) -> np.ndarray:
         """Return the scores of the other bags of a group by the first one, the context.
 
-        Parameters
-        ----------
-        columns : word of each count of the group, as an index into `share` and `rarity`.
+        `columns` are the word of each count of the group, as an index into `share` and `rarity`.
         """
         first, n_candidates = group.indptr[1], group.shape[0] - 1
         words, counts = columns[:first], group.data[:first]

@@ -45,9 +45,7 @@ The order in which the answers stand means nothing, and length alone is no merit
 def criteria_text(criteria: Sequence[str], by_references: bool = False) -> str:
     """Return the text of these criteria for a judge of two answers, one line each.
 
-    Parameters
-    ----------
-    by_references : whether relevance is to reference answers that are shown, else to the question.
+    `by_references` is whether relevance is to reference answers that are shown, not the question.
     """
     texts = dict(_CRITERIA, overall=_OVERALL_ALONE) if len(criteria) == 1 else _CRITERIA
     if by_references:

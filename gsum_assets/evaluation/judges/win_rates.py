@@ -46,11 +46,7 @@ def win_rates(judgements: pa.Table, n_words: NWords | None = None) -> pa.Table:
 
     The value of a question is the mean over both orders and the repeats of each, or missing without
     a verdict in both orders. If all values are missing, the rate is null. p is adjusted for all
-    pairs and criteria (Holm).
-
-    Parameters
-    ----------
-    n_words : of every answer; None: rates at equal length are null.
+    pairs and criteria (Holm). Without `n_words` of the answers, rates at equal length are null.
     """
     pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
     at_equal = _lengths(pairs, n_words) if n_words is not None else {}
@@ -142,9 +138,7 @@ def _lengths(pairs: Mapping[tuple, Sequence[dict]], n_words: NWords) -> dict[tup
 def at_equal_length(pairs: Mapping[tuple, Sequence[Valued]]) -> dict[tuple, float]:
     """Return the win rate of each pair at equal length.
 
-    Parameters
-    ----------
-    pairs : questions by pair, all of one criterion; pairs without any are left out.
+    `pairs` are questions by pair, all of one criterion; pairs without any are left out.
     """
     named = [pair for pair, valued in pairs.items() if valued]
     rows = [(i, *valued) for i, pair in enumerate(named) for valued in pairs[pair]]
