@@ -1,9 +1,7 @@
 """Approximate nearest neighbours of many vectors, and of groups of them, with exact similarities.
 
-`nearest.py` compares all pairs. Here an index of small worlds (HNSW: Malkov and Yashunin, 2018; of
-the library faiss) finds the passages that are compared, in time that grows little more than with
-their number. Only the choice of neighbours is approximate; `recall` measures it. One thread builds
-the index in the order of the vectors, so that equal vectors have equal neighbours.
+An index of small worlds (HNSW: Malkov and Yashunin, 2018; of faiss) finds the vectors that are
+compared, in time that grows little more than with their number; `recall` measures its choice.
 """
 
 from collections.abc import Callable
@@ -25,12 +23,7 @@ from gsum_assets.graphs.nearest import (
 )
 
 LARGE = 100_000
-"""Vectors above which neighbours are approximate by default.
-
-On one processor (384 dimensions) the exact comparison takes 7 s for 25,000 vectors and 25 s for
-50,000, the approximate one 29 and 49 s: about equal at 100,000. More processors share the exact
-comparison, but the index is built by one.
-"""
+"""Vectors above which neighbours are approximate by default: about as fast on one processor."""
 
 _LINKS = 32  # of a vector in the index
 _WHILE_BUILDING, _WHILE_SEARCHING = 200, 256  # vectors in a queue of the search
@@ -44,11 +37,6 @@ Search = Callable[[np.ndarray, int], np.ndarray]
 """Returns about the n nearest of each row, int64 `(n_rows, n)`; -1 where it found fewer."""
 
 
-def is_available() -> bool:
-    """Return whether faiss is installed."""
-    return find_spec("faiss") is not None
-
-
 def approximation(
     n_vectors: int, exact_up_to: int, log: Callable[[str], None]
 ) -> Callable[[np.ndarray, np.ndarray, int, OnProgress], tuple[Neighbours, Neighbours]] | None:
@@ -58,7 +46,7 @@ def approximation(
     """
     if n_vectors <= exact_up_to:
         return None
-    if not is_available():
+    if find_spec("faiss") is None:
         hours = _EXACT_S * (n_vectors / LARGE) ** 2 / 3600
         log(
             f"{n_vectors:,} chunks are more than exact_up_to = {exact_up_to:,} in "

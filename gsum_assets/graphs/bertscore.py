@@ -1,10 +1,7 @@
 """BERTScore (Zhang et al., 2020): similarity of two texts by matching their tokens.
 
-Equal to the `bert-score` package 0.3.13 without idf weights and without rescaling: tokens of a text
-may match special tokens of the other, but its own special tokens do not count. One difference: in
-the package's batches the zeros of the padding take part in each maximum, so that a token with only
-negative cosines gets 0 or not depending on the batch. This concerns texts of one or two words. With
-`batch_size=1` the package has no padding and agrees.
+Equal to the package `bert-score` 0.3.13 with `batch_size=1`, without idf weights and rescaling: in
+larger batches its padding takes part in each maximum, which matters for texts of one or two words.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +11,7 @@ import numpy as np
 
 from gsum_resources.embedding.token_embeddings import TokenVectors
 
-# Candidate tokens in one matrix product. 1,000 to 4,000 took equal time; whole meetings and single
-# passages were 10% slower.
-_BLOCK_TOKENS = 2048
+_BLOCK_TOKENS = 2048  # candidate tokens in one matrix product
 
 
 class ScoreMemo(Protocol):
@@ -40,11 +35,7 @@ class BertScore(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A batch of candidates of similar length.
-
-    Shorter texts are padded with copies of their first token, which change no maximum and have
-    weight 0.
-    """
+    """A batch of candidates, padded with copies of their first token, which have weight 0."""
 
     candidates: np.ndarray  # (n,)
     vectors: np.ndarray  # (n, length, dim)

@@ -13,12 +13,8 @@ def leiden(
 ) -> np.ndarray:
     """Return Leiden communities by modularity (Traag et al., 2019), `(n_nodes,)`, largest first.
 
-    The result does not depend on the order of edges; weights of parallel edges add up.
-
-    Parameters
-    ----------
-    sources, targets, weights : the edges, whose direction is ignored, `(n_edges,)` each.
-    resolution : higher gives more and smaller communities.
+    Edges, `(n_edges,)`, have no direction or order; weights of parallel ones add up. A higher
+    resolution gives more and smaller communities.
     """
     from graspologic_native import leiden as native  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -57,12 +53,8 @@ def by_size(clusters: np.ndarray) -> np.ndarray:
 def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return the clusters named by the smallest number of their members, int64 `(n_nodes,)`.
 
-    A cluster keeps its name when others change, or it gets or loses another member. Counted by
-    size, almost half of all passages would be in another cluster after an edit.
-
-    Parameters
-    ----------
-    numbers : of the nodes (`content_hash.numbers_of`).
+    The numbers of the nodes are `content_hash.numbers_of`. A cluster keeps its name when others
+    change, or it gets or loses another member.
     """
     distinct, cluster_of = np.unique(clusters, return_inverse=True)
     least = np.full(len(distinct), np.iinfo(np.int64).max)

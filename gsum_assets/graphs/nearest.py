@@ -1,9 +1,7 @@
 """Exact nearest neighbours by inner product, computed in blocks of a matrix product.
 
 A product in single precision only selects candidates, with a margin for its errors; these are
-compared in double precision and rounded, so that the result does not depend on the blocks. Not by
-scikit-learn, which converts all vectors to double precision and knows no groups; many vectors:
-`approximate.py`.
+compared in double precision and rounded, so that the result does not depend on the blocks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -85,19 +83,15 @@ def nearest(
 ) -> tuple[Neighbours, Neighbours]:
     """Return the nearest of each vector and of each group, from one pass over all pairs.
 
-    Two groups are as similar as their most similar members.
+    Two groups are as similar as their most similar members. Equal similarities are in the order of
+    their indices.
 
     Parameters
     ----------
     vectors : of unit length, float32 `(n_vectors, dim)`.
     starts : first vector of each group, and `n_vectors`, `(n_groups + 1,)`; no group is empty.
-    k : number of neighbours.
     on_progress : called with the number of finished vectors, and of all.
-    engine : compares the blocks; each of its processes holds all vectors.
-
-    Returns
-    -------
-    Neighbours of the vectors and of the groups; equal similarities in the order of their indices.
+    engine : compares the blocks; each of its processes has all vectors.
     """
     blocks = list(Comparison(vectors, starts).blocks(np.arange(len(starts) - 1)))
     compare = partial(_comparer, vectors, starts, k)
@@ -133,8 +127,7 @@ class Comparison:
         ends, first = np.cumsum(self._lengths[groups]), 0
         while first < len(groups):
             done = ends[first - 1] if first else 0
-            last = int(np.searchsorted(ends, done + self._most_rows, side="right"))
-            last = max(first + 1, last)
+            last = max(first + 1, np.searchsorted(ends, done + self._most_rows, side="right"))
             yield groups[first:last]
             first = last
 
@@ -146,10 +139,9 @@ class Comparison:
 
     def nearest_of(self, k: int, groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
         """Return the nearest of the members of `groups`, and of these."""
-        rows = self.members(groups)
-        products = self._vectors[rows] @ self._vectors.T  # (n_rows, n_vectors), float32
+        products = self._products(groups)
         of_groups = self._groups(products, groups, k)
-        return self._rows(products, rows, k), of_groups
+        return self._rows(products, self.members(groups), k), of_groups
 
     def nearest_of_rows(self, rows: np.ndarray, k: int) -> Neighbours:
         """Return the nearest of the vectors `rows`, at least one, in blocks that fit in memory."""
@@ -162,9 +154,9 @@ class Comparison:
         return joined([self._groups(self._products(block), block, k) for block in blocks])
 
     def reaching(self, groups: np.ndarray, bounds: np.ndarray) -> tuple[Pairs, np.ndarray]:
-        """Return pairs of one of `groups` and one of all, and their similarities.
+        """Return about the pairs of `groups` and all groups that reach the bound of the latter.
 
-        They are those that reach the bound of the latter, `(n_groups,)`, and a few others.
+        The bounds are `(n_groups,)`; the similarities are returned, too.
         """
         found = [(Pairs(*np.empty((2, 0), np.int64)), np.empty(0))]
         for block in self.blocks(groups):
@@ -177,7 +169,7 @@ class Comparison:
         return Pairs(*map(np.concatenate, zip(*pairs, strict=True))), np.concatenate(similarities)
 
     def _products(self, groups: np.ndarray) -> np.ndarray:
-        """Return inner products of the members of `groups` with all vectors, float32."""
+        """Return inner products of the members of `groups` with all vectors, `(n_rows, n)`."""
         return self._vectors[self.members(groups)] @ self._vectors.T
 
     def _rows(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
@@ -220,11 +212,9 @@ class Comparison:
         return similarities
 
     def _likely(self, similarities: np.ndarray, k: int) -> Pairs:
-        """Return pairs of a row and a column that include the `k` greatest of each row.
+        """Return pairs that include the `k` greatest of each row of `(n_rows, n_items)`.
 
-        Parameters
-        ----------
-        similarities : `(n_rows, n_items)`; minus infinity where a pair does not count.
+        Minus infinity is a pair that does not count.
         """
         n_rows, n = similarities.shape
         k = min(k, n - 1)

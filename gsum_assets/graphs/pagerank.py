@@ -25,13 +25,7 @@ _MOST_STEPS = 1000
 
 @dataclass(frozen=True)
 class WalkGraph:
-    """Directed weighted edges of a random walk between nodes 0 … n - 1.
-
-    Attributes
-    ----------
-    sources, targets, weights : one per edge; parallel edges add up. Weights are positive.
-    n_nodes : number of nodes, including those without edges.
-    """
+    """Edges of positive weight between nodes 0 … n - 1, `(n_edges,)`; parallel ones add up."""
 
     n_nodes: int
     sources: np.ndarray
@@ -77,14 +71,9 @@ def personalized_pagerank(
 ) -> np.ndarray:
     """Return the stationary distribution of a walk with restarts, `(n_nodes,)`.
 
-    The walk restarts at the seeds with probability `restart`, and at nodes without outgoing edges.
-    The probabilities x solve x = r t + (1 - r) P x, with t the seeds' weights.
-
-    Parameters
-    ----------
-    seeds : nodes at which walks restart.
-    weights : weights of the seeds, `(n_seeds,)`, not negative, at least one positive.
-    restart : probability of a jump to the seeds, above 0, at most 1; the paper's 1 - alpha.
+    The walk restarts at the seeds with probability `restart` (the paper's 1 - alpha), and at nodes
+    without outgoing edges. The probabilities x solve x = r t + (1 - r) P x, with t the weights of
+    the seeds, `(n_seeds,)`, not negative.
 
     Raises
     ------
@@ -105,9 +94,8 @@ def personalized_pagerank(
 def _power_iteration(graph: WalkGraph, jumps: np.ndarray, restart: float) -> np.ndarray:
     """Iterate x = r t + (1 - r) P x until the error is at most `TOLERANCE`.
 
-    A step reduces the sum of absolute errors by a factor of at most 1 - r, so the sum is at most
-    (1 - r) / r times that of the last changes; as errors add up to 0, each is at most half of the
-    sum.
+    The sum of absolute errors is at most (1 - r) / r times that of the last changes; as errors add
+    up to 0, each is at most half of the sum.
     """
     damping, probabilities, is_end = 1 - restart, jumps, graph.leaving == 0
     for _ in range(_MOST_STEPS):

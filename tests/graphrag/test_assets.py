@@ -92,37 +92,34 @@ def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
+def replied(body: dict) -> str | None:
+    """A valid reply to a request for a report, points or an extraction."""
+    fields = (wanted_schema(body) or {}).get("properties", {})
+    if "findings" in fields:
+        finding = {"summary": "They met.", "explanation": "At the jetty.", "references": [1]}
+        report = {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
+        return json.dumps(report)
+    if "points" in fields:
+        point = {"description": "The jetty at Tarnholt.", "score": 50, "references": [1]}
+        return json.dumps({"points": [point]})
+    if "entities" in fields:
+        names = [n for n in (*PEOPLE, *PLACES) if n in body["messages"][1]["content"]]
+        described = {"type": "concept", "description": "It is named."}
+        met = [{"source": a, "target": b, "description": "Met."} for a, b in pairwise(names)]
+        return json.dumps(
+            {"entities": [{"name": n, **described} for n in names], "relationships": met}
+        )
+    return None
+
+
 def test_malformed_reply_over_http_costs_its_window_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
         fields = (wanted_schema(body) or {}).get("properties", {})
-        text = body["messages"][1]["content"]
-        if "entities" in fields:
-            if ill and "day 00" in text:
-                return '{"entities": [{"name": "Marit Olsen", "type": "person", "description": "A s'
-            names = [name for name in (*PEOPLE, *PLACES) if name in text]
-            return json.dumps(
-                {
-                    "entities": [
-                        {"name": n, "type": "concept", "description": f"{n} is named."}
-                        for n in names
-                    ],
-                    "relationships": [
-                        {"source": a, "target": b, "description": "They met."}
-                        for a, b in pairwise(names)
-                    ],
-                }
-            )
-        if "findings" in fields:
-            finding = {"summary": "They met.", "explanation": "At the jetty.", "references": [1]}
-            return json.dumps(
-                {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
-            )
-        if "points" in fields:
-            point = {"description": "The jetty at Tarnholt.", "score": 50, "references": [1]}
-            return json.dumps({"points": [point]})
-        return "They met at the jetty."
+        if ill and "entities" in fields and "day 00" in body["messages"][1]["content"]:
+            return '{"entities": [{"name": "Marit Olsen", "type": "person", "description": "A s'
+        return replied(body) or "They met at the jetty."
 
     with (
         house_at(tmp_path / "home") as house,
@@ -158,9 +155,7 @@ def test_mode_fast_requests_reports_and_answers_alone(tmp_path: Path) -> None:
     def says(body: dict) -> str:
         fields = (wanted_schema(body) or {}).get("properties", {})
         said.append("report" if "findings" in fields else "other")
-        finding = {"summary": "They met.", "explanation": "At the jetty.", "references": [1]}
-        report = {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
-        return json.dumps(report) if "findings" in fields else "They met at the jetty [1]."
+        return (replied(body) if "findings" in fields else None) or "They met at the jetty [1]."
 
     with (
         house_at(tmp_path / "home") as house,

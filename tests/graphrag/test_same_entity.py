@@ -56,34 +56,30 @@ def test_names_that_the_model_takes_for_one_entity_are_merged() -> None:
         "Mere Reservoir: About Mere Reservoir.",
     )
     assert merged(rows) == {frozenset({"lower mere", "mere reservoir"})}
-    joined = [row for row in rows.values() if row["rule"] == "model"]
-    assert [row["evidence_chunk_ids"] for row in joined] == [["c0", "c1"]]
-    assert not failures
+    evidence = [row["evidence_chunk_ids"] for row in rows.values() if row["rule"] == "model"]
+    assert (evidence, failures) == ([["c0", "c1"]], [])
 
 
 @pytest.mark.parametrize(
-    ("why", "others"),
+    "others",
     [
-        ("not alike", {"least": 0.9}),
-        ("a person and a place", {"kinds": ("person", "place", "place")}),
-        ("kept apart by the user", {"apart": [["Lower Mere", "Mere Reservoir"]]}),
-        ("merging is off", {"aliases": False}),
-        ("found by rules", {"model": "extractive"}),
+        {"least": 0.9},  # not alike
+        {"kinds": ("person", "place", "place")},
+        {"apart": [["Lower Mere", "Mere Reservoir"]]},
+        {"aliases": False},
+        {"model": "extractive"},  # found by rules
     ],
 )
-def test_other_pairs_are_not_asked(why: str, others: dict) -> None:
+def test_other_pairs_are_not_asked(others: dict) -> None:
     rows, model, _ = judged(**others)
-    assert not merged(rows), why
-    assert not model.requests, why
+    assert (merged(rows), model.requests) == (set(), [])
 
 
 def test_no_and_lost_replies_leave_two_entities() -> None:
-    rows, _, failures = judged(lambda request: verdict(False))
-    assert not merged(rows)
-    assert not failures
-    rows, _, failures = judged(lambda request: None)
-    assert not merged(rows)
-    assert failures == ["1 of 1 pairs of names are not compared (first: the server is tired)"]
+    lost = ["1 of 1 pairs of names are not compared (first: the server is tired)"]
+    for reply, expected in ((verdict(False), []), (None, lost)):
+        rows, _, failures = judged(lambda request, reply=reply: reply)
+        assert (merged(rows), failures) == (set(), expected)
 
 
 def test_the_extractive_model_is_not_asked() -> None:

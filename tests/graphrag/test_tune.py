@@ -68,14 +68,7 @@ def test_sample_is_of_as_many_documents_as_there_are() -> None:
     rows = [
         {"document_id": f"d{i % 3}", "chunk_id": f"c{i}", "text": f"d{i % 3}"} for i in range(30)
     ]
-    assert sorted(sample(pa.Table.from_pylist(rows), 6)) == [
-        "d0",
-        "d0",
-        "d1",
-        "d1",
-        "d2",
-        "d2",
-    ]
+    assert sorted(sample(pa.Table.from_pylist(rows), 6)) == ["d0", "d0", "d1", "d1", "d2", "d2"]
 
 
 @pytest.mark.slow
