@@ -1,10 +1,7 @@
 """Whether training worked: ranks of the source passages before and after it, and checks.
 
-A simulated question has one passage that answers it, so the rank of that passage shows whether the
-network generalizes to documents that it was not trained on. The relevant rank is the one among
-chunks, where "before" is dense retrieval. Among all nodes the ranks before training are worse
-because responses, which repeat passages, come ahead of them; most of the gain of training there
-equals that of leaving responses out.
+The rank of the passage that answers a simulated question, among chunks, shows whether the network
+generalizes to documents that it was not trained on; "before" is dense retrieval.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
-from gsum_assets.pipeline.result import SHOWN, Check, Finding, count, found
+from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ, compare
 from gsum_resources.store.arrow import pc
@@ -56,7 +53,6 @@ def source_rank_rows(
 
     Parameters
     ----------
-    graphs : graphs with questions.
     node_embeddings : rows of `gor.node_embeddings` of all nodes, in any order.
     learnt_from : ids of the documents that the network was trained on.
     """
@@ -82,15 +78,10 @@ def source_rank_rows(
 
 
 def loss_falls(log: pa.Table) -> Finding:
-    """Check that losses are finite and that the last epoch's loss is below the first's."""
-    examined = count(log.num_rows, "epoch")
-    if log.num_rows < 2:
-        return Finding(examined)
-    losses = log.sort_by("epoch")["loss"].to_numpy()
-    wrong = log.filter(pc.invert(pc.is_finite(log["loss"])))
-    if wrong.num_rows:
-        return found(examined, wrong, "have a loss that is not finite; lower learning_rate")
-    if losses[-1] < losses[0]:
+    """Check that the last epoch's loss is below the first's."""
+    losses = log.sort_by("epoch")["loss"].to_pylist()
+    examined = count(len(losses), "epoch")
+    if len(losses) < 2 or losses[-1] < losses[0]:
         return Finding(examined)
     problem = (
         f"{examined}: the loss went from {losses[0]:.4g} to {losses[-1]:.4g}; inspect the curves "
@@ -100,10 +91,9 @@ def loss_falls(log: pa.Table) -> Finding:
 
 
 def training_helps(ranks: pa.Table) -> Finding:
-    """Check that the network ranks passages of unseen documents better than dense retrieval does.
+    """Check that the reciprocal rank of sources in unseen documents beats that of dense retrieval.
 
-    The reciprocal ranks of each question's source among the chunks are compared. The check passes
-    if nothing was trained or the questions are too few to show a difference.
+    The check passes if nothing was trained or the questions are too few to show a difference.
     """
     unseen = ranks.filter(pc.invert(ranks["is_learnt"]))
     examined = f"{count(unseen.num_rows, 'question')} of documents not learnt from"
@@ -128,7 +118,7 @@ def training_helps(ranks: pa.Table) -> Finding:
 
 LOSS_FALLS = Check(
     "loss_falls",
-    "Losses are finite, and the last epoch's loss is below the first's.",
+    "The last epoch's loss is below the first's.",
     lambda partition: loss_falls(partition.rows()),
     warns=True,
 )

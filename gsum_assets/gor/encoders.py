@@ -4,11 +4,11 @@ Every graph has a self-loop at each node, so that isolated nodes keep their feat
 Importing torch and dgl takes seconds, so import this module inside functions only.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import dgl
 import numpy as np
@@ -16,11 +16,11 @@ import torch
 from dgl import DGLGraph
 from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGEConv, SGConv
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, linear, normalize
+from torch.nn.functional import batch_norm, normalize
 
 from gsum_assets.gor.graphs import RecordGraph
 from gsum_assets.gor.methods import EncoderForm
-from gsum_resources.embedding.processor import mkl_has_avx512, torch_threads
+from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
 
 RECORD, FOLLOWS = "record", "follows"
@@ -35,9 +35,8 @@ class Batch:
     ----------
     graph : the joined graph, which also has `features`.
     queries : embeddings of the questions, `(n_queries, dim)`.
-    ranked : the nodes of each question's graph, best first, question after question, as flat
-        indices into the matrix `(n_queries, n_nodes)`.
-    ranked_shapes : numbers of questions and nodes of each graph, by which `ranked` is split.
+    rankings : for each graph its nodes by question, best first, `(n_queries, n_nodes)` of that
+        graph.
     positives : nodes to be found for each question, bool `(n_queries, n_nodes)`; None: the first of
         each ranking.
     is_ranked : nodes of a kind that has a positive, bool `(n_nodes,)`.
@@ -45,8 +44,7 @@ class Batch:
 
     graph: DGLGraph
     queries: Tensor
-    ranked: Tensor
-    ranked_shapes: tuple[tuple[int, int], ...]
+    rankings: Sequence[Tensor]
     positives: Tensor | None
     is_ranked: Tensor
 
@@ -58,18 +56,11 @@ class Batch:
 
 def batch_of(graphs: Sequence[RecordGraph], form: EncoderForm) -> Batch:
     """Join several graphs, at least one, for a network; all or none of them have positives."""
-    first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
-    n_nodes, row, flat = int(first[-1]), 0, []
-    for graph, start in zip(graphs, first, strict=False):
-        rows = row + np.arange(graph.n_queries)
-        flat.append((rows[:, None] * n_nodes + start + graph.rankings).ravel())
-        row += graph.n_queries
     positives = [torch.from_numpy(g.positives) for g in graphs if g.positives is not None]
     return Batch(
         graph=dgl.batch([message_graph(graph, form) for graph in graphs]),
         queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
-        ranked=torch.from_numpy(np.concatenate(flat)),
-        ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
+        rankings=[torch.from_numpy(graph.rankings) for graph in graphs],
         positives=torch.block_diag(*positives) if positives else None,
         is_ranked=torch.from_numpy(np.concatenate([graph.is_ranked for graph in graphs])),
     )
@@ -131,23 +122,6 @@ class Encoder(nn.Module):
         """Return weights and running statistics by name, to be stored in a checkpoint."""
         return {name: array.detach().numpy().copy() for name, array in self.state_dict().items()}
 
-    def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Encoder":
-        """Load the weights and statistics of a checkpoint, and return self.
-
-        Raises
-        ------
-        CheckpointError
-            If an array is missing or of another shape.
-        """
-        try:
-            self.load_state_dict({n: torch.from_numpy(array.copy()) for n, array in arrays.items()})
-        except RuntimeError as error:  # a line for each array
-            raise CheckpointError(
-                f"checkpoint: its arrays do not fit encoder '{self.form.name}' "
-                f"({str(error).splitlines()[-1].strip()}); materialize gor/model again"
-            ) from error
-        return self
-
 
 class Layers(nn.Module):
     """Layers with dropout, batch norm and PReLU; their outputs are combined by the maximum.
@@ -202,7 +176,7 @@ class NodeNorm(nn.BatchNorm1d):
 
 
 class ByEdgeType(nn.ModuleDict):
-    """A layer with weights of its own for each type of edges; their outputs are summed."""
+    """A layer for each type of edges; their outputs are summed."""
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, ...)` of `(n_nodes, n_inputs)`."""
@@ -220,11 +194,7 @@ def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
     """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
     if form.name == "gat":
         dropout = form.dropout if form.attention_dropout is None else form.attention_dropout
-        attention = GATConv(n_inputs, dimension, form.heads, attn_drop=dropout)
-        projection = Projection(n_inputs, form.heads * dimension, bias=False, device="meta")
-        projection.weight = attention.fc.weight  # on "meta" no weight is allocated or drawn
-        attention.fc = projection
-        return attention
+        return GATConv(n_inputs, dimension, form.heads, attn_drop=dropout)
     if form.name == "gcn":
         return GraphConv(n_inputs, dimension)
     if form.name == "gin":
@@ -234,42 +204,6 @@ def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
         # epsilon starts at -1 because the self-loop already adds the node itself
         return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
     return SAGEConv(n_inputs, dimension, "mean")
-
-
-class Projection(nn.Linear):
-    """A linear layer without bias that uses oneDNN where MKL does not use the CPU's AVX-512.
-
-    This is the case on AMD processors, where it saves a fifth of a training step of GAT.
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return `(n_nodes, n_outputs)` of `(n_nodes, n_inputs)`."""
-        if input.dtype == torch.float32 and onednn_is_wider():
-            return _Projected.apply(input, self.weight)
-        return super().forward(input)
-
-
-class _Projected(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(input, weight)
-        return _by_onednn(input, weight)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor]:
-        (gradient,), (input, weight) = gradients, ctx.saved_tensors
-        of_input = _by_onednn(gradient, weight.T) if ctx.needs_input_grad[0] else None
-        return of_input, _by_onednn(gradient.T, input.T)
-
-
-def _by_onednn(input: Tensor, weight: Tensor) -> Tensor:
-    return linear(input.contiguous().to_mkldnn(), weight.contiguous().to_mkldnn()).to_dense()
-
-
-def onednn_is_wider() -> bool:
-    """Return whether torch's oneDNN uses AVX-512 on this machine and MKL does not."""
-    has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
-    return has_avx512 and torch.backends.mkldnn.is_available() and not mkl_has_avx512()
 
 
 def new_encoder(form: EncoderForm, dimension: int, seed: int = 0) -> Encoder:
@@ -298,13 +232,15 @@ def load_encoder(content: bytes, embedding_model: str, dimension: int) -> Encode
     checkpoint = Checkpoint.from_bytes(content)
     checkpoint.require(embedding_model, dimension)
     try:
-        form = EncoderForm(**checkpoint.settings["encoder"])
-    except TypeError as error:
+        encoder = new_encoder(EncoderForm(**checkpoint.settings["encoder"]), dimension)
+        weights = checkpoint.weights.items()
+        encoder.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights})
+    except (TypeError, RuntimeError) as error:  # of unknown settings; of arrays that do not fit
         raise CheckpointError(
-            f"checkpoint: its settings are of another version of gsum ({error}); materialize "
-            "gor/model again"
+            f"checkpoint: its settings or weights are of another version of gsum ({error}); "
+            "materialize gor/model again"
         ) from error
-    return new_encoder(form, dimension).load_arrays(checkpoint.weights)
+    return encoder
 
 
 def embed_nodes(encoder: Encoder, graphs: Sequence[RecordGraph]) -> list[np.ndarray]:

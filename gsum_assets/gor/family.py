@@ -14,6 +14,7 @@ from gsum_assets.gor.graphs import RecordGraph, record_graph, record_graphs, tra
 from gsum_assets.gor.learn import graphs_to_learn_from, with_global_questions, with_positives
 from gsum_assets.gor.methods import (
     EVIDENCE,
+    FORMS,
     METHODS,
     SUPERVISED,
     WITHOUT_NETWORK,
@@ -58,6 +59,11 @@ _RECORDS = (
 _LEARNT_FROM = (*_RECORDS, "queries", "query_embeddings")
 
 
+def _labels(inputs: Inputs) -> LabelOf | None:
+    document_ids = pc.unique(inputs.table("chunks")["document_id"]).to_pylist()
+    return labels_for(inputs.model("language_model"), inputs, document_ids)
+
+
 def _simulated_queries(inputs: Inputs) -> Result:
     settings = SimulationSettings.model_validate(inputs.settings("gor.simulation"))
     rows, notes = simulate_queries(
@@ -71,11 +77,6 @@ def _simulated_queries(inputs: Inputs) -> Result:
     for note in notes:
         inputs.log(note)
     return Result(rows)
-
-
-def _labels(inputs: Inputs) -> LabelOf | None:
-    document_ids = pc.unique(inputs.table("chunks")["document_id"]).to_pylist()
-    return labels_for(inputs.model("language_model"), inputs, document_ids)
 
 
 def _historical_responses(inputs: Inputs) -> Result:
@@ -126,28 +127,29 @@ def _training(inputs: Inputs) -> Training:
 
 def _model(inputs: Inputs) -> Result:
     if inputs.method in WITHOUT_NETWORK:
-        return _no_network({})
+        return _no_network()
     training = _training(inputs)
     recorded = training_graphs(*map(inputs.table, _RECORDS))
     queries = inputs.table("queries")
     graphs, which = graphs_to_learn_from(recorded, queries, training.split)
     inputs.log(f"{inputs.step} {inputs.method}: {which}")
-    n_graphs = len(graphs)
+    reason = (
+        "no document to learn from has simulated questions, for reasons that the log of "
+        "gor/simulated_queries has"
+    )
     if inputs.method in SUPERVISED and graphs:
+        reason = (
+            "no document to learn from has a general question with a reference; add some to "
+            "queries.jsonl and materialize gor/model again"
+        )
         nodes, embeddings = inputs.table("record_nodes"), inputs.table("query_embeddings")
         graphs = with_global_questions(graphs, nodes, queries, embeddings, token_embedder(inputs))
     if not graphs:
         for table in ("gor.historical_responses", "queries"):  # the first ones train a network
             inputs.count(table)
-        reason = (
-            "no document to learn from has a general question with a reference; add some to "
-            "queries.jsonl and materialize gor/model again"
-            if n_graphs
-            else "no document to learn from has simulated questions, for reasons that the log of "
-            "gor/simulated_queries has"
+        return _no_network(
+            skipped=f"{reason}. Until then passages and responses are ranked by their own vectors"
         )
-        skipped = f"{reason}. Until then passages and responses are ranked by their own vectors"
-        return _no_network({"model": {"skipped": skipped}})
     if inputs.method == EVIDENCE:
         embeddings = inputs.table("query_embeddings")
         graphs = with_positives(graphs, queries, embeddings, training.split)
@@ -163,9 +165,10 @@ def _model(inputs: Inputs) -> Result:
     return Result(model, beside={"training_log": log}, shown=shown)
 
 
-def _no_network(shown: Mapping[str, Mapping[str, Any]]) -> Result:
+def _no_network(**shown: str) -> Result:
     log = TABLES["gor.training_log"].empty()
-    return Result(TABLES["gor.model"].empty(), beside={"training_log": log}, shown=lambda: shown)
+    empty = TABLES["gor.model"].empty()
+    return Result(empty, beside={"training_log": log}, shown=lambda: {"model": shown})
 
 
 def _trained(
@@ -174,17 +177,15 @@ def _trained(
     """Return model and training log; an interrupted training continues from its last state."""
     from gsum_assets.gor.train import train, trained_tables
 
-    store = inputs.warehouse
-    partition = Partition(inputs.corpus, method=inputs.method)
+    store, partition = inputs.warehouse, Partition(inputs.corpus, method=inputs.method)
     state = store.path(TABLES["gor.model"], partition, _STATE)
     show = inputs.progress("epochs")
-    resume = store.fs.cat_file(state) if store.fs.exists(state) else None
     trained = train(
         graphs,
         training,
         lambda row: show(row["epoch"], training.epochs),
         partial(store.replace_file, state),
-        resume,
+        store.fs.cat_file(state) if store.fs.exists(state) else None,
     )
     if store.fs.exists(state):
         store.fs.rm_file(state)
@@ -318,22 +319,7 @@ FAMILY = Family(
             checks={"source_ranks": [TRAINING_HELPS]},
         ),
     ),
-    studies=(
-        "gor-untrained",
-        "gor-no-cl",
-        "gor-no-rank",
-        "gor-no-in-batch",
-        "gor-evidence",
-        "gor-published-no-cl",
-        "gor-published-no-rank",
-        "gor-published-no-in-batch",
-        "gor-published-supervised",
-        "gor-paper",
-        "gor-gcn",
-        "gor-sgc",
-        "gor-gin",
-        "gor-sage",
-    ),
+    studies=[n for n in FORMS if n not in ("gor", "gor-supervised", "gor-published")],
     question=(
         Step(
             rank,

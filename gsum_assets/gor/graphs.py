@@ -24,7 +24,10 @@ NO_SOURCE = -1
 def record_graph(
     chunks: pa.Table, chunk_embeddings: pa.Table, responses: pa.Table, embedder: Embedder
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the nodes and edges of every document's graph.
+    """Return the rows of `gor.record_nodes` and of `gor.record_edges`.
+
+    Nodes are ordered by document, passages by position before responses by round; edges by
+    document, round of the response and rank.
 
     Parameters
     ----------
@@ -32,14 +35,7 @@ def record_graph(
     responses : rows of `gor.historical_responses` of the same documents, in any order.
     embedder : the embedder of `chunk_embeddings`; a memoized one already has the vectors of the
         responses.
-
-    Returns
-    -------
-    nodes : rows of `gor.record_nodes`, by document, passages by position before responses by
-        round.
-    edges : rows of `gor.record_edges`, by document, round of the response and rank.
     """
-    chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     responses = responses.sort_by([("document_id", "ascending"), ("round", "ascending")])
     columns = (responses[name].to_pylist() for name in ("document_id", "response_id", "node_ids"))
     edges = [
@@ -48,30 +44,31 @@ def record_graph(
         for rank, source in enumerate(node_ids, start=1)
     ]
     degree = Counter(edge[end] for edge in edges for end in ("source_id", "target_id"))
-    ids = chunks["chunk_id"].to_pylist() + responses["response_id"].to_pylist()
-    vectors = [np.empty((0, embedder.dimension), np.float32)]
+    of_chunks = of_responses = np.empty((0, embedder.dimension), np.float32)
     if chunks.num_rows:
-        vectors.append(vectors_of(chunk_embeddings, ids[: chunks.num_rows]))
+        of_chunks = vectors_of(chunk_embeddings, chunks["chunk_id"].to_pylist())
     if responses.num_rows:
-        vectors.append(embedder.embed(responses["text"].to_pylist()))
-    kinds = ["chunk"] * chunks.num_rows + ["response"] * responses.num_rows
-    nodes = pa.table(
-        {
-            "node_id": pa.array(ids, pa.string()),
-            "document_id": _joined(chunks["document_id"], responses["document_id"]),
-            "kind": pa.array(kinds, pa.string()),
-            "position": _joined(chunks["position"], responses["round"]),
-            "degree": pa.array([degree[node_id] for node_id in ids], pa.int32()),
-            "text": _joined(chunks["text"], responses["text"]),
-            "embedding": vector_column(np.concatenate(vectors)),
-        }
-    )
+        of_responses = embedder.embed(responses["text"].to_pylist())
+    tables = [
+        pa.table(
+            {
+                "node_id": rows[id_name],
+                "document_id": rows["document_id"],
+                "kind": pa.repeat(kind, rows.num_rows),
+                "position": rows[position],
+                "degree": pa.array([degree[i] for i in rows[id_name].to_pylist()], pa.int32()),
+                "text": rows["text"],
+                "embedding": vector_column(vectors),
+            }
+        )
+        for kind, rows, id_name, position, vectors in (
+            ("chunk", chunks, "chunk_id", "position", of_chunks),
+            ("response", responses, "response_id", "round", of_responses),
+        )
+    ]
     order = [("document_id", "ascending"), ("kind", "ascending"), ("position", "ascending")]
-    return nodes.sort_by(order), pa.Table.from_pylist(edges, TABLES["gor.record_edges"].schema)
-
-
-def _joined(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.chunked_array([*left.chunks, *right.chunks], left.type)
+    nodes = pa.concat_tables(tables).sort_by(order)
+    return nodes, pa.Table.from_pylist(edges, TABLES["gor.record_edges"].schema)
 
 
 @dataclass(frozen=True)
@@ -84,15 +81,12 @@ class RecordGraph:
     kinds : 'chunk' or 'response', `(n_nodes,)`.
     features : embeddings of the nodes' texts, float32 `(n_nodes, dim)`.
     edges : retrieved nodes and the responses that used them, int64 `(2, n_edges)`, each pair once.
-    queries : embeddings of the questions, float32 `(n_queries, dim)`.
+    queries, query_ids : embeddings of the questions, float32 `(n_queries, dim)`, and their ids.
     rankings : nodes by similarity to each question's source, best first: the paper's M_i, int64
         `(n_queries, n_nodes)`.
-    sources : source node of each question, int64 `(n_queries,)`; NO_SOURCE for a question without
-        one, such as a global question.
-    query_ids : ids of the questions, `(n_queries,)`.
-    positives : the nodes to be found for each question, bool `(n_queries, n_nodes)`, one at least;
-        they are ranked among the nodes of those kinds that have a positive. None: the paper's
-        objective, the first of each ranking among all nodes.
+    sources : source node of each question, int64 `(n_queries,)`; NO_SOURCE: a global question.
+    positives : the nodes to be found for each question, bool `(n_queries, n_nodes)`, one at least,
+        among the nodes of the kinds that have a positive. None: the first of each ranking.
     """
 
     document_id: str

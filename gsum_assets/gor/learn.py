@@ -21,7 +21,6 @@ def graphs_to_learn_from(
 
     Parameters
     ----------
-    queries : rows of `queries`.
     split : documents that questions of this split ask about; None is those of the split 'train'
         if there is one, otherwise all documents.
 
@@ -57,9 +56,8 @@ def with_global_questions(
 ) -> list[RecordGraph]:
     """Return the graphs with general questions, whose references rank the nodes (section 3.5).
 
-    A question with several references is learnt from once with each. The paper repeats its only
-    question as often as there are simulated ones; in a mean over a graph's questions that changes
-    nothing. Graphs without a general question that has a reference are left out.
+    A question with several references is learnt from once with each; graphs without a general
+    question that has a reference are left out.
     """
     texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
     asked: dict[str, list[tuple[str, str]]] = {}  # (query_id, reference) by document
@@ -117,10 +115,10 @@ def with_positives(
 def _with_marked(graph: RecordGraph, rows: list[dict], query_embeddings: pa.Table) -> RecordGraph:
     """Return the graph with the questions of `rows` added that have marked passages in it."""
     marks = {row["query_id"]: np.isin(graph.node_ids, row["relevant_chunk_ids"]) for row in rows}
-    ids = [query_id for query_id, is_marked in marks.items() if is_marked.any()]
-    if not ids or graph.positives is None:
+    marks = {query_id: is_marked for query_id, is_marked in marks.items() if is_marked.any()}
+    if not marks or graph.positives is None:
         return graph
-    positives = np.stack([marks[query_id] for query_id in ids])
+    ids, positives = list(marks), np.stack(list(marks.values()))
     ranked = np.argsort(~positives, axis=1, kind="stable")
     return replace(
         graph,

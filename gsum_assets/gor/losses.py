@@ -1,20 +1,14 @@
 """Training losses: InfoNCE and pair-wise ranking (paper, section 2.3, equations 5 to 8).
 
-All similarities of a batch come from one matrix product (questions x nodes). Those of a question
-and its own graph are selected from it in the order of the ranking M_i, so node vectors are never
-copied per question.
-
-L_RANK is a sum over all pairs in equation 7. A graph of 106 nodes has 5,565 pairs, so L_RANK is
-about 3,900 nats at the start where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL
-little weight. `pairs = "mean"`, as in the authors' code, brings both to one scale. Losses are
-averaged over the questions of a graph, then over the graphs of a batch, as in that code.
-
-Import this module inside functions only, as it imports torch.
+L_RANK sums over all pairs in equation 7: at the start 3,900 nats for 106 nodes, where L_CL is about
+8. `pairs = "mean"`, as in the authors' code, brings both to one scale. Losses are averaged over the
+questions of a graph, then over the graphs of a batch. Import this module inside functions only.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -30,11 +24,9 @@ class Losses(NamedTuple):
 
     Attributes
     ----------
-    total : the loss that is minimized.
-    contrastive, ranking : its two terms, before alpha; reported also where switched off. With
-        several positives the first is `listwise_loss`.
-    entropy : entropy of the softmax over a question's similarities to its own graph's nodes,
-        reported and not minimized (3.5).
+    contrastive, ranking : the terms of `total`, before alpha, also where they are switched off.
+        With several positives the first is `listwise_loss`.
+    entropy : of the softmax over a question's similarities to its own graph's nodes (3.5).
     """
 
     total: Tensor
@@ -58,12 +50,12 @@ def losses(nodes: Tensor, batch: Batch, form: LossForm) -> Losses:
     else:
         candidates = batch.is_ranked  # the nodes that each question ranks, (n_queries, n_nodes)
         if not form.in_batch:
-            blocks = [torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes]
-            candidates = candidates & torch.block_diag(*blocks)
+            own = torch.block_diag(*(torch.ones_like(ranks) for ranks in batch.rankings))
+            candidates = candidates & own.bool()
         contrastive = listwise_loss(scores, batch.positives, candidates)
 
     def mean(by_question: Tensor) -> Tensor:
-        of_graph = by_question.split([n_queries for n_queries, _ in batch.ranked_shapes])
+        of_graph = by_question.split([len(ranks) for ranks in batch.rankings])
         return torch.stack([values.mean() for values in of_graph if len(values)]).mean()
 
     contrastive, ranking = mean(contrastive), mean(ranking_loss(ranked, form.pairs))
@@ -79,9 +71,12 @@ def losses(nodes: Tensor, batch: Batch, form: LossForm) -> Losses:
 
 def ranked_scores(scores: Tensor, batch: Batch) -> list[Tensor]:
     """Return the similarities within each graph in the order of M_i, `(n_queries, n_nodes)`."""
-    sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
-    blocks = scores.take(batch.ranked).split(sizes)
-    return [block.view(shape) for block, shape in zip(blocks, batch.ranked_shapes, strict=True)]
+    rows = scores.split([len(ranks) for ranks in batch.rankings])
+    ends = np.cumsum([ranks.shape[1] for ranks in batch.rankings]).tolist()
+    return [
+        block[:, end - ranks.shape[1] : end].gather(1, ranks)
+        for block, end, ranks in zip(rows, ends, batch.rankings, strict=True)
+    ]
 
 
 def contrastive_loss(scores: Tensor, ranked: Sequence[Tensor], in_batch: bool) -> Tensor:

@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from gsum_assets.gor.settings import TrainingSettings
 
-Direction = Literal["both", "to_response", "to_retrieved"]
-
 
 @dataclass(frozen=True)
 class EncoderForm:
@@ -23,8 +21,7 @@ class EncoderForm:
     ----------
     name : architecture (A.7); "none": nodes keep the embeddings of their texts.
     layers : number of layers, or hops of "sgc" (table 6).
-    heads : attention heads of "gat" (table 6): concatenated between layers, averaged in each
-        layer's output (authors' code).
+    heads : attention heads of "gat" (table 6).
     dropout : share of activations dropped.
     attention_dropout : share of attention weights of "gat" dropped; None: as `dropout`.
     direction : direction of messages: "to_retrieved" is from a response to the nodes that it used.
@@ -40,7 +37,7 @@ class EncoderForm:
     heads: int = 4
     dropout: float = 0.2
     attention_dropout: float | None = None
-    direction: Direction = "to_retrieved"
+    direction: Literal["both", "to_response", "to_retrieved"] = "to_retrieved"
     residual: bool = True
     gate: float = 0.1
     unit_length: bool = True
@@ -105,24 +102,26 @@ _PAPER = Training(
 )
 
 
-def _published_without(part: str) -> Training:
-    return replace(_PUBLISHED, loss=replace(_PUBLISHED.loss, **{part: False}))
+_WITHOUT = {"no-cl": "contrastive", "no-rank": "ranking", "no-in-batch": "in_batch"}
+
+
+def _ablations(name: str, form: Training) -> dict[str, Training]:
+    """Return a form without each part of its loss, and supervised by references (3.5)."""
+    without = {
+        f"{name}-{suffix}": replace(form, loss=replace(form.loss, **{part: False}))
+        for suffix, part in _WITHOUT.items()
+    }
+    return {**without, f"{name}-supervised": form}
 
 
 FORMS: Mapping[str, Training] = MappingProxyType(
     {
         "gor": Training(),
         "gor-untrained": Training(EncoderForm("none")),
-        "gor-no-cl": Training(loss=LossForm(contrastive=False)),
-        "gor-no-rank": Training(loss=LossForm(ranking=False)),
-        "gor-no-in-batch": Training(loss=LossForm(in_batch=False)),
-        "gor-supervised": Training(),
+        **_ablations("gor", Training()),
         "gor-evidence": Training(EncoderForm(neighbours=True), LossForm(ranking=False)),
         "gor-published": _PUBLISHED,
-        "gor-published-no-cl": _published_without("contrastive"),
-        "gor-published-no-rank": _published_without("ranking"),
-        "gor-published-no-in-batch": _published_without("in_batch"),
-        "gor-published-supervised": _PUBLISHED,
+        **_ablations("gor-published", _PUBLISHED),
         "gor-paper": _PAPER,
         "gor-gcn": Training(EncoderForm("gcn")),
         "gor-sgc": Training(EncoderForm("sgc")),

@@ -5,6 +5,7 @@ nodes of the document, chunks and responses, are ranked by BERTScore F1 with the
 chunk. The graph network is trained on these rankings.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
@@ -30,9 +31,8 @@ def node_rankings(
 ) -> pa.Table:
     """Return the rows of `gor.node_rankings`, by document, question and rank.
 
-    Documents are processed one by one, so that only one document's token vectors are in memory, and
-    the scores of each are stored in `memo` at once. A question is scored again if its source chunk
-    or any node of its document changes. Texts longer than the model's limit are truncated.
+    Only one document's token vectors are in memory at a time, and its scores are stored in `memo`
+    at once. A question is scored again if its source chunk or any node of its document changes.
 
     Parameters
     ----------
@@ -40,38 +40,33 @@ def node_rankings(
     nodes : `node_id`, `document_id`, `text` of the record graphs' nodes.
     on_progress : called with the numbers of documents done and of all documents.
     """
-    texts_of: dict[str, dict[str, str]] = {}  # texts by node, by document
+    texts_of: dict[str, dict[str, str]] = defaultdict(dict)  # texts by node, by document
     for node in nodes.select(["node_id", "document_id", "text"]).sort_by("node_id").to_pylist():
-        texts_of.setdefault(node["document_id"], {})[node["node_id"]] = node["text"]
-    sources_of: dict[str, dict[str, str]] = {}  # texts of the source by question, by document
+        texts_of[node["document_id"]][node["node_id"]] = node["text"]
+    sources_of: dict[str, dict[str, str]] = defaultdict(dict)  # source by question, by document
     order = [("document_id", "ascending"), ("query_id", "ascending")]
     for query in queries.sort_by(order).to_pylist():
         source = texts_of[query["document_id"]][query["chunk_id"]]
-        sources_of.setdefault(query["document_id"], {})[query["query_id"]] = source
-    keys_of = {}
+        sources_of[query["document_id"]][query["query_id"]] = source
+    keys_of: dict[str, dict[str, bytes]] = {}  # keys in `memo` by source, by document
     for document_id, sources in sources_of.items():
-        texts = list(texts_of[document_id].values())
-        shared = [_ALGORITHM, embedder.identity, hash_texts(texts)]
-        keys = [hash_texts([*shared, source]) for source in sources.values()]
-        keys_of[document_id] = [bytes.fromhex(key) for key in keys]
-    known = memo.get({key for keys in keys_of.values() for key in keys})
+        shared = [_ALGORITHM, embedder.identity, hash_texts(list(texts_of[document_id].values()))]
+        keys = {source: hash_texts([*shared, source]) for source in sources.values()}
+        keys_of[document_id] = {source: bytes.fromhex(key) for source, key in keys.items()}
+    known = memo.get({key for keys in keys_of.values() for key in keys.values()})
     tables = [TABLES["gor.node_rankings"].empty()]
-    for done, (document_id, keys) in enumerate(keys_of.items(), start=1):
-        texts, sources = texts_of[document_id], sources_of[document_id]
-        unknown = {
-            key: source
-            for key, source in zip(keys, sources.values(), strict=True)
-            if key not in known
-        }
+    for done, (document_id, sources) in enumerate(sources_of.items(), start=1):
+        texts, key_of = texts_of[document_id], keys_of[document_id]
+        unknown = [source for source, key in key_of.items() if key not in known]
         if unknown:
-            scored = _scores(list(unknown.values()), list(texts.values()), embedder)
-            fresh = {key: row.tobytes() for key, row in zip(unknown, scored, strict=True)}
+            scored = _scores(unknown, list(texts.values()), embedder)
+            fresh = {key_of[s]: row.tobytes() for s, row in zip(unknown, scored, strict=True)}
             memo.put(fresh)
             known |= fresh
-        f1 = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
+        f1 = np.frombuffer(b"".join(known[key_of[s]] for s in sources.values()), np.float32)
         f1 = f1.reshape(len(sources), len(texts))
         tables.append(_ranked(document_id, list(sources), list(texts), f1))
-        on_progress(done, len(keys_of))
+        on_progress(done, len(sources_of))
     return pa.concat_tables(tables)
 
 

@@ -3,8 +3,8 @@
 Node2Vec (Grover and Leskovec, 2016) has the settings of its section 4: 128 dimensions, 10 walks of
 80 steps from every node, a window of 10, one pass, p = q = 1. Its vectors depend on the graph and
 not on the texts, and neither that paper nor GoR, which uses it as a baseline (section 3.1), says
-how a question is compared with them. Our reading: the question's text retrieves a few anchor nodes,
-and the question's vector is the mean of their vectors, weighted by similarity.
+how a question is compared with them. Here its text retrieves a few anchor nodes, and its vector is
+the mean of their vectors, weighted by similarity.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,8 @@ Round i searches the passages of its document and the responses of rounds 1 to i
 a document are sequential; documents are processed in parallel.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
@@ -32,28 +33,28 @@ _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every mac
 
 @dataclass
 class _Memory:
-    """The nodes that the next round of one document can retrieve.
+    """The nodes of one document that the next round can retrieve.
 
     Attributes
     ----------
     ids, texts : those of the nodes in reading order: passages by position, then responses by round.
-    vectors : embeddings of the nodes, `(n_chunks + n_rounds, dim)`, filled up to `len(ids)`.
+    vectors : embeddings of the nodes, `(dim,)` each.
     """
 
     ids: list[str]
     texts: list[str]
-    vectors: np.ndarray
+    vectors: list[np.ndarray]
 
     def nearest(self, query: np.ndarray, k: int) -> list[int]:
         """Return indices of the k nodes with the largest inner product with `query`, best first."""
-        scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
+        scores = np.round(np.stack(self.vectors) @ query, _DECIMALS)
         return top(scores[None], self.ids, k)[0].tolist()
 
     def add(self, node_id: str, text: str, vector: np.ndarray) -> None:
-        """Add a response for the following rounds."""
-        self.vectors[len(self.ids)] = vector
+        """Add a node for the following rounds."""
         self.ids.append(node_id)
         self.texts.append(text)
+        self.vectors.append(vector)
 
 
 def respond(
@@ -97,17 +98,13 @@ def respond(
     embedded = embedder.embed_queries([row["text"] for row in questions]) if questions else []
     for row, vector in zip(questions, embedded, strict=True):
         row["query_embedding"] = vector
-    documents = {
-        document_id: list(rows)
-        for document_id, rows in groupby(questions, key=lambda row: row["document_id"])
-    }
-    n_rounds = {document_id: len(rows) for document_id, rows in documents.items()}
-    memories = _memories(n_rounds, chunks, chunk_embeddings, embedder)
+    by_document = [list(rows) for _, rows in groupby(questions, lambda row: row["document_id"])]
+    memories = _memories(chunks, chunk_embeddings, embedder)
     quotes = getattr(model, "only_quotes", False)  # it refuses nothing
     responses: list[dict] = []
     failures: list[str] = []
     n_done = n_refused = 0
-    for nth_questions in zip_longest(*documents.values()):  # the first of all, the second, …
+    for nth_questions in zip_longest(*by_document):  # the first of all documents, the second, …
         wave = [row for row in nth_questions if row is not None]
         nearest = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
         requests = [
@@ -133,17 +130,21 @@ def respond(
         n_done += len(wave)
         on_progress(n_done, len(questions))
     responses.sort(key=lambda row: (row["document_id"], row["round"]))
+    vectors = np.array([row.pop("query_embedding") for row in responses], np.float32)
+    column = vector_column(vectors.reshape(len(responses), embedder.dimension))
+    schema = TABLES["gor.historical_responses"].schema
+    rows = pa.Table.from_pylist(responses, schema.remove(schema.get_field_index("query_embedding")))
     return Result(
-        _table(responses, embedder.dimension),
+        rows.append_column("query_embedding", column),
         failures,
         shown=lambda: {"historical_responses": {"not_answered": n_refused}},
     )
 
 
 def _memories(
-    n_rounds: dict[str, int], chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
-) -> dict[str, _Memory]:
-    """Return each document's passages, with room for its responses."""
+    chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
+) -> Mapping[str, _Memory]:
+    """Return the passages of each document."""
     ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     rows = ordered.select(["document_id", "chunk_id", "text"]).to_pylist()
     vectors = vectors_of(chunk_embeddings, [row["chunk_id"] for row in rows])
@@ -152,18 +153,9 @@ def _memories(
             f"gor: chunk_embeddings hold vectors of {vectors.shape[1]} dimensions, the embedding "
             f"model '{embedder.identity}' has {embedder.dimension}; materialize chunk_embeddings"
         )
-    memories, start = {}, 0
-    for document_id, group in groupby(rows, key=lambda row: row["document_id"]):
-        passages = list(group)
-        end = start + len(passages)
-        if document_id in n_rounds:
-            room = np.zeros((n_rounds[document_id], vectors.shape[1]), np.float32)
-            memories[document_id] = _Memory(
-                [row["chunk_id"] for row in passages],
-                [row["text"] for row in passages],
-                np.concatenate([vectors[start:end], room]),
-            )
-        start = end
+    memories: dict[str, _Memory] = defaultdict(lambda: _Memory([], [], []))
+    for row, vector in zip(rows, vectors, strict=True):
+        memories[row["document_id"]].add(row["chunk_id"], row["text"], vector)
     return memories
 
 
@@ -200,15 +192,3 @@ def _row(question: dict, node_ids: list[str], text: str, reply: Completion) -> d
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
     }
-
-
-def _table(rows: Sequence[dict], dimension: int) -> pa.Table:
-    schema = TABLES["gor.historical_responses"].schema
-    vectors = np.array([row["query_embedding"] for row in rows], np.float32)
-    columns = {
-        name: pa.array([row[name] for row in rows], schema.field(name).type)
-        for name in schema.names
-        if name != "query_embedding"
-    }
-    vectors = vector_column(vectors.reshape(len(rows), dimension))
-    return pa.table({**columns, "query_embedding": vectors})

@@ -1,11 +1,8 @@
 """Simulated user questions about each document, each from one passage (paper, section 2.2).
 
-Passages are drawn in a random order given by the hash of their ids, so that an edited passage does
-not change the questions of others, which stay memoized. Once all are drawn they are drawn again, in
-another order and with other sampling seeds.
-
-Meaningless questions are rejected by rules and, if `least_score` is set, by the model's judgement,
-both of which the paper leaves to future work (section 6).
+Passages are drawn in the order of hashes of their ids, so that an edited passage does not change
+the questions of others, which stay memoized. Meaningless questions are rejected by rules and, if
+`least_score` is set, by the model's judgement (the paper's future work, section 6).
 """
 
 import re
@@ -74,7 +71,6 @@ class _Document:
     wanted: int
     draws: Iterator[_Draw]
     accepted: list[dict] = field(default_factory=list)
-    contents: list[frozenset[str]] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     n_requests: int = 0
     n_failed: int = 0
@@ -83,8 +79,7 @@ class _Document:
     def next_draws(self) -> list[_Draw]:
         """Return the draws of the next wave; none once there are enough questions or no new ones.
 
-        A failed request counts as one of the wanted questions: a later run repeats it, so that no
-        substitute is paid for.
+        A failed request counts as a question, since a later run repeats it.
         """
         patience = max(_PATIENCE, self.n_passages) - self.n_since_new
         left = _MAX_REQUESTS * self.wanted - self.n_requests
@@ -96,19 +91,16 @@ class _Document:
 
     def reason_against(self, question: str) -> str | None:
         """Return why a question is rejected; None if it is accepted."""
-        content = content_set(question)
-        is_near = any(jaccard(content, other) >= NEAR_DUPLICATE for other in self.contents)
-        return flaw(question) or ("repeated" if is_near else None)
+        if why := flaw(question):
+            return why
+        texts = (row["text"] for row in self.accepted)
+        is_near = any(similarity(question, text) >= NEAR_DUPLICATE for text in texts)
+        return "repeated" if is_near else None
 
     def settle(
         self, draw: _Draw, reply: Reply, verdict: Reply | None, least_score: int | None
     ) -> None:
-        """Accept the question of a reply as the next round, drop it, or count a failure.
-
-        Parameters
-        ----------
-        verdict : the model's score of the question, if `least_score` is given.
-        """
+        """Accept the question of a reply as the next round, drop it, or count a failure."""
         if not isinstance(reply, Completion):
             self.n_failed += 1
             return
@@ -125,7 +117,6 @@ class _Document:
             self.n_since_new += 1
             return
         self.n_since_new = 0
-        self.contents.append(content_set(question))
         self.accepted.append(
             {
                 "query_id": hash_texts([self.document_id, draw.chunk_id, question]),
@@ -163,7 +154,6 @@ def simulate_queries(
     """Generate distinct questions by `model`, each about one passage that answers it.
 
     Requests of all documents are sent together in waves, each for the questions still missing.
-    Exact and near duplicates and meaningless questions are dropped.
 
     Parameters
     ----------
@@ -259,12 +249,7 @@ def question_in(reply: str) -> str:
 
 
 def flaw(question: str) -> str | None:
-    """Return why a question cannot be answered without seeing its passage; None if it can.
-
-    Parameters
-    ----------
-    question : a question as returned by `question_in`.
-    """
+    """Return why a question cannot be answered without seeing its passage; None if it can."""
     if not question.endswith(tuple(_MARKS)):
         return "no question"
     if len(question) < _SHORTEST:
@@ -275,16 +260,12 @@ def flaw(question: str) -> str | None:
         return "no content"
     if _ABOUT_THE_PASSAGE.search(question):
         return "about the passage"
-    if _POINTING & set(words(question)) and len(content_set(question)) < _OWN_CONTENT:
+    if _POINTING & set(words(question)) and len(set(content_stems(question))) < _OWN_CONTENT:
         return "not self-contained"
     return None
 
 
-def content_set(question: str) -> frozenset[str]:
-    """Return the distinct stems of the content words."""
-    return frozenset(content_stems(question))
-
-
-def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Return shared members over all members, 0 to 1; two empty sets are equal."""
-    return len(left & right) / len(left | right) if left or right else 1.0
+def similarity(question: str, other: str) -> float:
+    """Return the Jaccard similarity of the stems of the content words, 0 to 1."""
+    one, two = set(content_stems(question)), set(content_stems(other))
+    return len(one & two) / len(one | two) if one or two else 1.0

@@ -1,8 +1,7 @@
 """Self-supervised training of the network on graphs of records (paper, sections 2.3 and A.4).
 
-All randomness of an epoch derives from the seed and the epoch's number. A saved state therefore
-holds no random generator, and a resumed training ends bit for bit like an uninterrupted one on the
-same machine. Import this module inside functions only, as it imports torch.
+All randomness of an epoch derives from the seed and the epoch's number, so that a resumed training
+ends like an uninterrupted one. Import this module inside functions only, as it imports torch.
 """
 
 import hashlib
@@ -11,7 +10,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +50,7 @@ def train(
     ----------
     graphs : graphs with questions, at least one, in any order.
     on_epoch : called after each epoch.
-    save : called with the state after an epoch, for `resume`, if the last call is
-        `SECONDS_BETWEEN_STATES` ago; an interrupted training loses no more than that and one epoch.
+    save : called with the state after an epoch, at most every `SECONDS_BETWEEN_STATES`.
     resume : a saved state; ignored if it is of other graphs or another form.
 
     Raises
@@ -63,22 +60,29 @@ def train(
     """
     graphs = sorted(graphs, key=lambda graph: graph.document_id)
     encoder = new_encoder(training.encoder, graphs[0].features.shape[1], training.seed)
+    log: list[Epoch] = []
     if training.encoder.name == "none":
-        return Trained(encoder, ())
+        return Trained(encoder, log)
     # fused: one pass over each weight and its moments saves a tenth of a step
-    run = _Run(encoder, torch.optim.Adam(encoder.parameters(), fused=True))
+    optimizer = torch.optim.Adam(encoder.parameters(), fused=True)
+    key = _key(graphs, training)
+    if resume is not None:
+        state = torch.load(io.BytesIO(resume), weights_only=True)
+        if state["key"] == key:
+            encoder.load_state_dict(state["encoder"])
+            optimizer.load_state_dict(state["optimizer"])
+            log = state["log"]
+    saved_at = time.monotonic()
     with torch_threads(1):
-        key = _key(graphs, training)
-        if resume is not None:
-            run.load(resume, key)
-        saved_at = time.monotonic()
-        while len(run.log) < training.epochs:
-            run.log.append(_epoch(run, graphs, training))
-            on_epoch(run.log[-1])
+        for number in range(len(log) + 1, training.epochs + 1):
+            log.append(_epoch(number, encoder, optimizer, graphs, training))
+            on_epoch(log[-1])
             if (now := time.monotonic()) - saved_at >= SECONDS_BETWEEN_STATES:
-                save(run.state(key))
+                states = {"encoder": encoder.state_dict(), "optimizer": optimizer.state_dict()}
+                torch.save({"key": key, "log": log, **states}, content := io.BytesIO())
+                save(content.getvalue())
                 saved_at = now
-    return Trained(encoder.eval(), run.log)
+    return Trained(encoder.eval(), log)
 
 
 def trained_tables(
@@ -122,55 +126,35 @@ def _key(graphs: Sequence[RecordGraph], training: Training) -> str:
     return digest.hexdigest()
 
 
-@dataclass
-class _Run:
-    """A training in progress."""
-
-    encoder: Encoder
-    optimizer: torch.optim.Adam
-    log: list[Epoch] = field(default_factory=list)
-
-    def state(self, key: str) -> bytes:
-        """Return what `load` needs to continue a training with these inputs."""
-        content = io.BytesIO()
-        parts = {"encoder": self.encoder.state_dict(), "optimizer": self.optimizer.state_dict()}
-        torch.save({"key": key, "log": self.log, **parts}, content)
-        return content.getvalue()
-
-    def load(self, content: bytes, key: str) -> None:
-        """Continue where a state of a training with these inputs was saved."""
-        state = torch.load(io.BytesIO(content), weights_only=True)
-        if state["key"] == key:
-            self.encoder.load_state_dict(state["encoder"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.log = state["log"]
-
-
 def learning_rate(training: Training, step: int, n_steps: int) -> float:
     """Return the rate of a step, from 0: half a cosine that reaches 0 after the last (A.4)."""
     return training.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
 
 
-def _epoch(run: _Run, graphs: Sequence[RecordGraph], training: Training) -> Epoch:
+def _epoch(
+    number: int,
+    encoder: Encoder,
+    optimizer: torch.optim.Optimizer,
+    graphs: Sequence[RecordGraph],
+    training: Training,
+) -> Epoch:
     """Run one pass over all graphs, and return its row of the log."""
-    start, number = time.perf_counter(), len(run.log) + 1
-    n_batches = math.ceil(len(graphs) / training.batch_graphs)
-    rates = [
-        learning_rate(training, (number - 1) * n_batches + step, training.epochs * n_batches)
-        for step in range(n_batches)
-    ]
+    start, size = time.perf_counter(), training.batch_graphs
+    n_batches = math.ceil(len(graphs) / size)
+    first_step, n_steps = (number - 1) * n_batches, training.epochs * n_batches
     random = np.random.default_rng([training.seed, number])
-    sums, encoder = np.zeros(4), run.encoder.train()
+    sums = np.zeros(4)
+    encoder.train()
     with seeded(int(random.integers(2**63))):  # dropout
-        order, size = random.permutation(len(graphs)), training.batch_graphs
-        for step, rate in enumerate(rates):
+        order = random.permutation(len(graphs))
+        for step in range(n_batches):
             drawn = [graphs[i] for i in order[step * size : (step + 1) * size]]
             batch = batch_of(drawn, training.encoder)
             batch_losses = losses(encoder(batch), batch, training.loss)
-            run.optimizer.param_groups[0]["lr"] = rate
-            run.optimizer.zero_grad()
+            optimizer.param_groups[0]["lr"] = learning_rate(training, first_step + step, n_steps)
+            optimizer.zero_grad()
             batch_losses.total.backward()
-            run.optimizer.step()
+            optimizer.step()
             sums += len(drawn) * np.array([value.item() for value in batch_losses])
     means = sums / len(graphs)
     if not np.isfinite(means).all():
@@ -182,6 +166,6 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], training: Training) -> Epoc
     return {
         "epoch": number,
         **dict(zip(names, means.tolist(), strict=True)),
-        "learning_rate": rates[0],
+        "learning_rate": learning_rate(training, first_step, n_steps),
         "seconds": time.perf_counter() - start,
     }

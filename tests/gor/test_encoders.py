@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from gsum_assets.gor import encoders
 from gsum_assets.gor.encoders import (
     batch_of,
     convolution,
@@ -13,7 +12,6 @@ from gsum_assets.gor.encoders import (
     new_encoder,
 )
 from gsum_assets.gor.methods import EncoderForm
-from gsum_resources.store.checkpoints import CheckpointError
 from tests.gor.toy_graphs import toy_graph
 
 NAMES = ("gat", "gcn", "sgc", "gin", "sage")
@@ -72,24 +70,6 @@ DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sag
 
 def numbers(module):
     return {name: weights.double().numpy() for name, weights in module.state_dict().items()}
-
-
-@pytest.mark.parametrize("by_onednn", [True, False])
-def test_projection_equals_torch_linear(monkeypatch, by_onednn):
-    if by_onednn and not torch.backends.mkldnn.is_available():
-        pytest.skip("this torch has no oneDNN")
-    monkeypatch.setattr(encoders, "onednn_is_wider", lambda: by_onednn)
-    expected = torch.nn.Linear(24, 16, bias=False)
-    projection = encoders.Projection(24, 16, bias=False)
-    projection.load_state_dict(expected.state_dict())
-    inputs, ends = torch.randn(7, 24), torch.randn(16, 7).T
-    found = []
-    for module in (expected, projection):
-        values = inputs.clone().requires_grad_()
-        module(values.mul(2)).mul(ends).sum().backward()
-        found.append((module(inputs), values.grad, module.weight.grad))
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("direction", ["both", "to_response", "to_retrieved"])
@@ -175,12 +155,3 @@ def test_one_node_trains_without_variance():
     encoder, graph = encoder_of("gat").train(), toy_graph("d", n_chunks=1, n_queries=0, k=1)
     assert outputs_of(encoder, [graph]).isfinite().all()
     assert not encoder.arrays()["network.norms.0.running_mean"].any()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_round_trip(name):
-    encoder, graph = encoder_of(name), toy_graph("d")
-    other = new_encoder(encoder.form, DIMENSION, seed=8).load_arrays(encoder.arrays())
-    np.testing.assert_array_equal(embed_nodes(encoder, [graph])[0], embed_nodes(other, [graph])[0])
-    with pytest.raises(CheckpointError, match=rf"encoder '{name}'.*materialize gor/model again"):
-        new_encoder(encoder.form, 8).load_arrays(encoder.arrays())

@@ -5,11 +5,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum_assets.gor.encoders import batch_of, message_graph
 from gsum_assets.gor.graphs import NO_SOURCE, record_graph, record_graphs, training_graphs
+from gsum_assets.gor.losses import ranked_scores
 from gsum_assets.gor.methods import EncoderForm
 from tests.gor.toy_documents import chunk_table, embedding_table, shuffled
 from tests.models import HashEmbedder
@@ -177,7 +179,9 @@ def test_batched_graphs_number_nodes_consecutively():
     assert edges_of(batch.graph) == edges_of(message_graph(a, form)) + shifted
     assert batch.features.tolist() == [*a.features.tolist(), *b.features.tolist()]
     assert batch.queries.tolist() == [*a.queries.tolist(), *b.queries.tolist()]
-    assert batch.ranked_shapes == ((1, 2), (2, 5))
-    scores = np.arange(3 * 7).reshape(3, 7)
-    expected = [0, 1, *(7 + 2 + b.rankings[0]), *(14 + 2 + b.rankings[1])]
-    assert scores.ravel()[batch.ranked.numpy()].tolist() == expected
+    for ranks, graph in zip(batch.rankings, (a, b), strict=True):
+        assert ranks.tolist() == graph.rankings.tolist()
+    scores = torch.arange(3 * 7).reshape(3, 7)
+    of_a, of_b = ranked_scores(scores, batch)
+    assert of_a.tolist() == [[0, 1]]
+    assert of_b.tolist() == [(7 + 2 + b.rankings[0]).tolist(), (14 + 2 + b.rankings[1]).tolist()]

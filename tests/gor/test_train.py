@@ -145,12 +145,13 @@ def test_model_states_its_training_and_serves_unseen_documents():
             load_encoder(row["weights"], model, dimension)
 
 
-def test_checkpoint_with_older_settings_must_be_rebuilt():
+def test_checkpoint_of_another_form_must_be_rebuilt():
     checkpoint = Checkpoint.from_bytes(weights(train(GRAPHS, SHORT)))
-    encoder = {**checkpoint.settings["encoder"], "joined": "averaged"}
-    old = replace(checkpoint, settings={**checkpoint.settings, "encoder": encoder})
-    with pytest.raises(CheckpointError, match=r"'joined'.*; materialize gor/model again"):
-        load_encoder(old.to_bytes(), "model-a", 16)
+    encoder = checkpoint.settings["encoder"]
+    for other, named in (({"joined": "averaged"}, "'joined'"), ({"heads": 3}, "size mismatch")):
+        old = replace(checkpoint, settings={**checkpoint.settings, "encoder": encoder | other})
+        with pytest.raises(CheckpointError, match=rf"(?s){named}.*; materialize gor/model again"):
+            load_encoder(old.to_bytes(), "model-a", 16)
 
 
 def test_learning_rate_follows_a_cosine_from_step_to_step():
