@@ -1,7 +1,4 @@
-"""The most similar passages of each passage, which are then scored (paper, section 4.1).
-
-Tables list passages by number; this module also reads such lists back as matrices.
-"""
+"""The most similar passages of each passage (paper, section 4.1), listed by number."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,24 +28,13 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 def candidate_rows(
     collection: Collection, of_chunks: Neighbours, of_documents: Neighbours
 ) -> pa.Table:
-    """Return the rows of `lightpal.candidates`: the nearest of each document and each chunk.
-
-    Rows are by level and passage, in the order of the collection; candidates are best first.
-
-    Parameters
-    ----------
-    of_documents : the similarity of documents is that of their closest chunks.
-    """
-    levels = (
-        ("document", collection.document_ids, of_documents),
-        ("node", collection.chunk_ids, of_chunks),
+    """Return the rows of `lightpal.candidates`, by level and passage in the collection's order."""
+    documents, chunks = Numbered(collection.document_ids), Numbered(collection.chunk_ids)
+    levels = (("document", documents, of_documents), ("node", chunks, of_chunks))
+    return pa.concat_tables(
+        rows_of_level(level, passages, passages.numbers[near.indices], near.similarities)
+        for level, passages, near in levels
     )
-    tables = []
-    for level, ids, near in levels:
-        passages = Numbered(ids)
-        numbers = passages.numbers[near.indices]
-        tables.append(rows_of_level(level, passages, numbers, near.similarities))
-    return pa.concat_tables(tables)
 
 
 def rows_of_level(
@@ -170,11 +156,7 @@ Lists = Mapping[str, CandidateLists]
 
 
 def lists_of(rows: pa.Table, collection: Collection, with_similarities: bool = False) -> Lists:
-    """Return the candidates of documents and of chunks, in the order of the collection.
-
-    Parameters
-    ----------
-    rows : rows of `lightpal.candidates`, in any order.
+    """Return the candidates of documents and of chunks, from rows in any order.
 
     Raises
     ------
@@ -192,11 +174,7 @@ def lists_of(rows: pa.Table, collection: Collection, with_similarities: bool = F
 
 
 def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
-    """Return the scores of candidates by level, float64 `(n, k)`, with NaN for null.
-
-    Parameters
-    ----------
-    rows : rows of `lightpal.context_scores`, in any order.
+    """Return the scores of candidates by level, `(n, k)`, NaN for null, from rows in any order.
 
     Raises
     ------

@@ -1,15 +1,9 @@
 """Passage graphs: each passage's best candidates (paper, section 4.1, and ours).
 
-Three graphs over the same candidates:
-
 - `context`: the published graph, edges to the candidates with the best context score;
 - `embedding`: the paper's ablation (5.4), edges to the most similar candidates;
 - `walk`: ours, by the sum of both scores, each standardized over the passage's candidates,
-  similarity multiplied by its correlation with the context scores; the weight of an edge is the
-  square of that sum, and `passage_walk` uses it in both directions.
-
-Vectors that do not separate topics agree little with context scores, so that their edges follow
-the words. Chosen on the train stories of ODSum-Story; docs/lightpal.md has the figures.
+  similarity multiplied by its correlation with the context scores; an edge weighs that sum squared.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,17 +1,9 @@
 """Our method `passage_walk`: a random walk from good seeds ranks all passages.
 
-Differences from LightPAL: PageRank ranks all passages instead of the last 40%; the restart
-probability is 0.1 instead of 0.8, and restarts are concentrated on the best passages; edges are
-undirected and weighted; seeds are lexical and dense.
-
-A walk reaches most documents of a topic, but also some of others that one edge leads to.
-Communities are dense groups of documents in the same graph, and a document gains what the walk
-gives those of its community on average, so that the rest of a topic is found together.
-
-The weight of walk and communities is the trust in the graph: the probability that the results of
-walks are at least as good as those of the seeds, estimated without labels
-(`retrieval/held_out.py`). All constants were chosen on the 250 questions of ODSum-Story's train
-stories; docs/lightpal.md has the measurements.
+Edges are undirected and weighted, seeds lexical and dense, and a document gains what the walk gives
+its community on average. Walk and communities weigh by the trust in the graph: the probability that
+walks are at least as good as the seeds, estimated without labels (`retrieval/held_out.py`).
+Constants were chosen on ODSum-Story's train stories; docs/lightpal.md has the measurements.
 """
 
 from collections import Counter

@@ -1,10 +1,8 @@
 """PromptRank (Khalifa et al., 2023), the slow baseline, which scores paths through the graph.
 
-A path is a sequence of passages joined by edges. Its score is the probability of the question after
-the path's texts, without an instruction in between, so that any scorer can compute it. The best
-paths of each hop are extended; a passage has the score of its best path. As in the LightPAL paper
-(5.1) 60% of K are initial passages, and paths start at these. The method scores every path for
-every question, which LightPAL avoids.
+The score of a path is the probability of the question after the path's texts. The best paths of
+each hop are extended; a passage has the score of its best path. 60% of K are initial passages, at
+which paths start (LightPAL paper, 5.1).
 """
 
 from collections.abc import Sequence
@@ -19,10 +17,10 @@ from gsum_assets.retrieval.ranking import Retriever, Scores
 from gsum_resources.protocols.models import PassageScorer
 
 BEAM = 5
-"""Paths extended at each hop (the LightPAL paper does not say)."""
+"""Paths extended at each hop (ours)."""
 
 HOPS = 2
-"""Passages on the longest path (the LightPAL paper does not say)."""
+"""Passages on the longest path (ours)."""
 
 _BETWEEN = "\n\n"
 Path = tuple[int, ...]

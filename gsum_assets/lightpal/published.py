@@ -1,9 +1,7 @@
 """The published retrieval (paper, section 4.2): initial passages and their context by PageRank.
 
-For K passages the paper takes the best 60% of K from the initial retrieval (rounded up here), and
-the rest from Personalized PageRank, which teleports uniformly to at most the best 20 of the former.
-Both lists are interleaved, so that the ranking continues beyond K: among the first n, for every n,
-60% come from the initial retriever, the others are PageRank's best remaining passages.
+The best 60% of K, rounded up, are initial passages, the rest the best others by Personalized
+PageRank. Both are interleaved, so that this holds for the first n of a ranking, for every n.
 """
 
 import math
@@ -71,17 +69,12 @@ def n_starts(k: int) -> int:
 def with_context(
     first: np.ndarray, context: ContextScores, share: float = INITIAL_SHARE
 ) -> np.ndarray:
-    """Return the scores of rankings that interleave initial and context passages.
+    """Return 1 / rank of interleaved passages, `(n_questions, n_passages)`; 0 beyond `DEPTH`.
 
     Parameters
     ----------
     first : scores by the initial retriever, `(n_questions, n_passages)`.
     context : scores the context passages of a question.
-
-    Returns
-    -------
-    np.ndarray
-        1 / rank, `(n_questions, n_passages)`; 0 beyond the maximum depth of a ranking.
     """
     scores = np.zeros(first.shape)
     for question, row in enumerate(first):
@@ -95,16 +88,8 @@ def with_context(
 def interleaved(
     first: np.ndarray, context: np.ndarray, depth: int, share: float = INITIAL_SHARE
 ) -> np.ndarray:
-    """Return the union of two orders, with a share of K items of `first` among the first K.
-
-    Parameters
-    ----------
-    first, context : the same items, best first.
-
-    Returns
-    -------
-    np.ndarray
-        The items in order, `(depth,)`.
+    """Return the union of two orders of the same items, `(depth,)`: among the first K, for every
+    K, a share of K items of `first`.
     """
     in_order: dict[int, None] = {}
     others = iter(context.tolist())
