@@ -15,7 +15,7 @@ from gsum.statistics import intervals
 from gsum_assets.evidence.contexts import Budget, best_prefix
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.learn import examples_of
-from gsum_assets.evidence.network import FORMAT, Network
+from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.rank import ALL, DENSE
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
 from gsum_assets.evidence.training import Example, Recipe, folds_of
@@ -77,7 +77,7 @@ def train(
     scaled = [untrained.scaled(example.features) for example in examples]
     loss = with_listwise(_LISTWISE)
     return untrained.with_weights(
-        [trained(examples, scaled, recipe, seed, loss=loss) for seed in range(n_seeds)]
+        [trained(examples, scaled, recipe, seed, loss=loss)[-1][1] for seed in range(n_seeds)]
     )
 
 
@@ -203,7 +203,7 @@ def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> Non
     from safetensors.numpy import save_file
 
     arrays: dict[str, np.ndarray] = {}
-    metadata = {"format": str(FORMAT), "data": data}
+    metadata = {"data": data}
     for name, network in networks.items():
         metadata[f"{name}.features"] = json.dumps(list(network.names), ensure_ascii=False)
         of_network = {"mean": network.mean, "deviation": network.deviation, **network.weights}

@@ -59,16 +59,16 @@ def trained(
     recipe: Recipe,
     seed: int,
     start: Weights | None = None,
-    on_epoch: Callable[[float, Weights], None] = lambda *_: None,
     loss: Loss = cross_entropy,
-) -> Weights:
-    """Return the weights of one network: AdamW, one cycle of learning rates.
+) -> list[tuple[float, Weights]]:
+    """Return the mean loss of the batches of each epoch, and the weights after it.
+
+    The optimizer is AdamW with one cycle of learning rates.
 
     Parameters
     ----------
     scaled : features of each example, standardized.
     start : weights to begin with; None: random ones.
-    on_epoch : called after an epoch with the mean loss of its batches and the weights.
     """
     generator = np.random.default_rng(seed)
     size = recipe.batch_questions
@@ -79,6 +79,7 @@ def trained(
         if start is not None:
             network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in start.items()})
         step = torch.optim.AdamW(network.parameters(), weight_decay=recipe.weight_decay)
+        epochs: list[tuple[float, Weights]] = []
         cycle = torch.optim.lr_scheduler.OneCycleLR(step, recipe.peak_rate, total_steps=n_steps)
         for _ in range(recipe.epochs):
             order, losses = generator.permutation(len(examples)), []
@@ -93,12 +94,10 @@ def trained(
                 step.step()
                 cycle.step()
                 losses.append(value.item())
-            on_epoch(float(np.mean(losses)), _arrays(network))
-        return _arrays(network)
-
-
-def _arrays(network: EvidenceNetwork) -> Weights:
-    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+            state = network.state_dict().items()
+            weights = {name: value.detach().numpy().copy() for name, value in state}
+            epochs.append((float(np.mean(losses)), weights))
+        return epochs
 
 
 def side_by_side(

@@ -1,31 +1,108 @@
 """A learnt choice of the passages that hold evidence, its ablations and its fine-tuning."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import pyarrow as pa
 
+from gsum_assets.corpus.index import with_earlier
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
-from gsum_assets.evidence.index import INDEX
-from gsum_assets.evidence.learn import PACKAGED
-from gsum_assets.evidence.methods import METHODS
+from gsum_assets.evidence.learn import (
+    MOST_QUESTIONS,
+    PACKAGED,
+    examples_of,
+    learnt,
+    marked_questions,
+    model_rows,
+)
 from gsum_assets.evidence.network import load_network, unpacked
 from gsum_assets.evidence.rank import EvidenceRanking, explained, rank
-from gsum_assets.evidence.sentence_index import sentence_index
-from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
+from gsum_assets.evidence.sentence_index import sentence_index, sentence_rows
+from gsum_assets.evidence.settings import (
+    CandidateSettings,
+    ContextSettings,
+    EvidenceSettings,
+    TrainingSettings,
+)
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
-from gsum_assets.retrieval.collection import Questions
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
 
+
+@dataclass(frozen=True)
+class Method:
+    """The parts that a method has.
+
+    Attributes
+    ----------
+    network : name of the packaged network (`network.load_network`).
+    prose : name of the network for prose, where neighbours are no sign of evidence; None:
+        `network`.
+    adaptive : whether the number of passages has the largest expected F1; otherwise it is k of
+        `[retrieval]`.
+    finetuned : whether the packaged weights are trained further on the corpus.
+    """
+
+    network: str = "graph"
+    prose: str | None = None
+    adaptive: bool = True
+    finetuned: bool = False
+
+
+METHODS: Mapping[str, Method] = {
+    "evidence": Method(prose="own"),
+    "evidence-no-graph": Method("own"),
+    "evidence-graph": Method(),
+    "evidence-fixed-k": Method(prose="own", adaptive=False),
+    "evidence-finetuned": Method(prose="own", finetuned=True),
+}
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
+_TRAINING = (*_PASSAGES, "sentences", "queries", "query_embeddings")
+
+
+def _sentences(inputs: Inputs) -> pa.Table:
+    chunks, embedder = inputs.table("chunks"), inputs.model("embedding_model")
+    return with_earlier(
+        inputs, "evidence.sentences", chunks, lambda new: sentence_rows(new, embedder)
+    )
+
+
+def _n_candidates(inputs: Inputs) -> int:
+    return CandidateSettings.model_validate(inputs.settings("evidence.candidates")).n
+
+
+def _model(inputs: Inputs) -> Result:
+    method = METHODS[inputs.method]
+    if not method.finetuned:
+        log = TABLES["evidence.training_log"].empty()
+        return Result(TABLES["evidence.model"].empty(), beside={"training_log": log})
+    settings = TrainingSettings.model_validate(inputs.settings("evidence.training"))
+    queries, embeddings = inputs.table("queries"), inputs.table("query_embeddings")
+    lessons = marked_questions(queries, embeddings, settings.split, MOST_QUESTIONS)
+    collection = Collection.from_tables(*map(inputs.table, _PASSAGES))
+    words = Words(inputs.settings("language"))
+    sentences = inputs.table("sentences")
+    examples = examples_of(lessons, collection, sentences, words, _n_candidates(inputs))
+    learning = learnt(examples, load_network(method.network), settings)
+    inputs.log(f"{inputs.step} {inputs.method}: {learning.summary}")
+    embedder = inputs.model("embedding_model").identity
+    model, log = model_rows(learning, lessons.documents(collection), settings, embedder)
+    return Result(
+        model,
+        beside={"training_log": log},
+        shown=lambda: {"model": {"training": learning.summary}},
+    )
 
 
 def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
-    n_chunks = len(collection.chunk_ids)
-    settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
+    n_chunks, n_candidates = len(collection.chunk_ids), _n_candidates(inputs)
     method = METHODS[inputs.method]
     prose = load_network(method.prose) if method.prose else None
     if method.finetuned:
@@ -46,7 +123,7 @@ def _rank(inputs: Inputs) -> Result:
         queries["text"].to_pylist(),
         network,
         Words(inputs.settings("language")),
-        settings.n,
+        n_candidates,
         prose=prose,
         explains=inputs.explains,
     )
@@ -54,33 +131,45 @@ def _rank(inputs: Inputs) -> Result:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
+    k = RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
     if not METHODS[inputs.method].adaptive:
-        return contexts_of(inputs, _k(inputs))
+        return contexts_of(inputs, k)
     evidence = EvidenceRanking(inputs.table("rankings"), inputs.table("probabilities"))
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
     longest = settings.max_tokens or settings.k_max * inputs.settings("chunking")["max_tokens"]
-    return adaptive_contexts(
-        inputs.table("queries"),
-        evidence,
-        inputs.tables["chunks"],
-        Budget(settings.k_max, longest, _k(inputs), settings.whole_tokens),
-    )
-
-
-def _k(inputs: Inputs) -> int:
-    return RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
+    budget = Budget(settings.k_max, longest, k, settings.whole_tokens)
+    return adaptive_contexts(inputs.table("queries"), evidence, inputs.tables["chunks"], budget)
 
 
 FAMILY = Family(
     "evidence",
     tuple(METHODS),
     default=("evidence",),
-    index=INDEX,
-    studies=(
-        "evidence-no-graph",
-        "evidence-graph",
-        "evidence-fixed-k",
+    index=(
+        Step(
+            _sentences,
+            {
+                "sentences": "Vectors of sentences, which show where in a passage the answer is; "
+                "a sentence that was embedded before is not embedded again."
+            },
+            ("chunks", "embedding_model"),
+            code_version="2",
+            costs=[Cost("passage", "embedding_model", requests=15.7, tokens_in=20)],
+        ),
+        Step(
+            _model,
+            {
+                "model": "The packaged network, trained further on questions of the corpus for "
+                "`evidence-finetuned`; no row for other methods. New documents do not retrain it.",
+                "training_log": "Loss and average precision on held-out documents of each epoch.",
+            },
+            (*_TRAINING, "corpus_settings", "embedding_model"),
+            code_version="3",  # to be raised with new packaged weights, which a model starts from
+            untracked=_TRAINING,  # new documents do not retrain the model
+            trains=True,
+        ),
     ),
+    studies=("evidence-no-graph", "evidence-graph", "evidence-fixed-k"),
     question=(
         Step(
             _rank,

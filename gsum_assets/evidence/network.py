@@ -1,9 +1,8 @@
-"""The networks that judge passages, in NumPy, and the file of their packaged weights.
+"""The networks that judge passages, in NumPy, since torch takes seconds to load.
 
-Messages come along edges of five kinds: from the previous and next passage, from those before and
-behind them, and from the most similar ones. Every layer adds to the state of a passage (He et al.,
-2016) what its own state and these messages give. Several networks, trained from other seeds, are
-averaged in probability. Torch takes seconds to load, which no question should wait for.
+Every layer adds to the state of a passage (He et al., 2016) what its own state and the messages
+give that come along edges of five kinds: from the previous and next passage, from those before and
+behind them, and from the most similar ones. Networks of several seeds are averaged in probability.
 """
 
 import json
@@ -19,7 +18,6 @@ from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.scope import Scope
 from gsum_resources.store.checkpoints import pack, unpack
 
-FORMAT = 1
 _FILE = "weights.safetensors"
 _LIMIT = 5.0  # a standardized feature is clipped to -_LIMIT .. _LIMIT
 
@@ -128,28 +126,13 @@ def load_network(name: str, file: Path | None = None) -> Network:
     ----------
     name : "graph"; or "own", which judges each passage alone.
     file : None: the packaged weights.
-
-    Raises
-    ------
-    ValueError
-        If the file has another format or no such network.
     """
     from safetensors import safe_open
 
-    path = file or packaged()
-    with safe_open(path, "numpy") as opened:
-        metadata = opened.metadata() or {}
-        if metadata.get("format") != str(FORMAT):
-            raise ValueError(
-                f"{path}: weights of format {metadata.get('format')}, not {FORMAT}; make them "
-                "again with python -m benchmarks.evidence train"
-            )
-        named = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
-        if not named:
-            present = sorted({key.partition("/")[0] for key in opened.keys()})  # noqa: SIM118
-            raise ValueError(f"{path}: no model '{name}'; use {' or '.join(present)}")
-        arrays = {key.removeprefix(f"{name}/"): opened.get_tensor(key) for key in named}
-    return _network(json.loads(metadata[f"{name}.features"]), arrays)
+    with safe_open(file or packaged(), "numpy") as opened:
+        names = json.loads(opened.metadata()[f"{name}.features"])
+        keys = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
+        return _network(names, {k.removeprefix(f"{name}/"): opened.get_tensor(k) for k in keys})
 
 
 def packed(network: Network) -> bytes:

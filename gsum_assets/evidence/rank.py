@@ -85,7 +85,8 @@ def rank(
     def network_for(scope: Scope) -> Network:
         return network if prose is None or scope.is_speech else prose
 
-    blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
+    rankings: dict[int, pa.Table] = {}
+    judgements: dict[int, pa.Table] = {}
     for judged in judge(
         collection,
         sentences,
@@ -97,38 +98,38 @@ def rank(
         lambda scope: network_for(scope).reads_graph,
     ):
         started = clock()
-        chosen = network_for(judged.scope)
+        chosen, ids = network_for(judged.scope), judged.scope.ids
         edges = edges_of(judged.scope) if chosen.reads_graph else []
         scaled = chosen.scaled(judged.features)
         probabilities = chosen.probabilities(scaled, edges).round(6)
-        order = top(probabilities[None], judged.scope.ids, len(probabilities))[0]
+        order = top(probabilities[None], ids, len(ids))[0]
         because: list[list[str]] = []
         if explains:
             because = reasons(chosen, scaled, edges, probabilities, order[:_N_EXPLAINED])
         scores, ranked = probabilities, order
         if not question_aspects(texts[judged.number]):
             scores = judged.features[:, DENSE]
-            ranked = top(scores[None], judged.scope.ids, len(scores))[0]
+            ranked = top(scores[None], ids, len(ids))[0]
         latency = judged.latency_s + clock() - started
         query_id = questions.ids[judged.number]
-        blocks.append(
-            (
-                judged.number,
-                _ranking_rows(query_id, judged, scores, ranked, latency),
-                {
-                    "query_id": [query_id] * len(order),
-                    "chunk_id": [judged.scope.ids[i] for i in order.tolist()],
-                    "rank": list(range(1, len(order) + 1)),
-                    "probability": probabilities[order].tolist(),
-                    "reasons": because + [[]] * (len(order) - len(because)),
-                },
-            )
-        )
-    blocks.sort(key=lambda block: block[0])
+        rankings[judged.number] = _ranking_rows(query_id, judged, scores, ranked, latency)
+        rows = {
+            "query_id": [query_id] * len(order),
+            "chunk_id": [ids[i] for i in order.tolist()],
+            "rank": list(range(1, len(order) + 1)),
+            "probability": probabilities[order],
+            "reasons": because + [[]] * (len(order) - len(because)),
+        }
+        judgements[judged.number] = pa.table(rows, TABLES["evidence.probabilities"].schema)
     return EvidenceRanking(
-        _table([block[1] for block in blocks], TABLES["rankings"].schema),
-        _table([block[2] for block in blocks], TABLES["evidence.probabilities"].schema),
+        _joined("rankings", rankings), _joined("evidence.probabilities", judgements)
     )
+
+
+def _joined(table: str, rows: Mapping[int, pa.Table]) -> pa.Table:
+    """Return the rows of all questions in their order."""
+    parts = [TABLES[table].empty(), *(rows[number] for number in sorted(rows))]
+    return pa.concat_tables(parts).combine_chunks()
 
 
 def judge(
@@ -180,7 +181,7 @@ def judge(
 
 def _ranking_rows(
     query_id: str, judged: Judged, scores: np.ndarray, order: np.ndarray, latency: float
-) -> dict[str, list]:
+) -> pa.Table:
     """Return rows of `rankings`: documents by their best passage, then passages."""
     best: dict[str, float] = {}
     for i in order:
@@ -188,7 +189,7 @@ def _ranking_rows(
     documents = sorted(best, key=lambda document: (-best[document], document))[:DEPTH]
     chunks = order[:DEPTH]
     n = len(documents) + len(chunks)
-    return {
+    rows = {
         "query_id": [query_id] * n,
         "level": ["document"] * len(documents) + ["node"] * len(chunks),
         "rank": [*range(1, len(documents) + 1), *range(1, len(chunks) + 1)],
@@ -196,11 +197,7 @@ def _ranking_rows(
         "score": [*(best[document] for document in documents), *scores[chunks].tolist()],
         "latency_s": [latency] * n,
     }
-
-
-def _table(blocks: Sequence[Mapping[str, list]], schema: pa.Schema) -> pa.Table:
-    tables = [pa.table(dict(block), schema=schema) for block in blocks]
-    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+    return pa.table(rows, TABLES["rankings"].schema)
 
 
 def reasons(

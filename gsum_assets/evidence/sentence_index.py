@@ -229,18 +229,14 @@ class SentenceIndex:
 
     def of(self, chunk_ids: Sequence[str]) -> list[Sentences | None]:
         """Return the sentences of each passage, None for one that has none, `(n,)`."""
-        id_array = np.array(chunk_ids)
-        sentences: list[Sentences | None] = [None] * len(id_array)
-        left = np.argsort(id_array)  # in order, the search in a part is faster
+        ids = np.array(chunk_ids)
+        sentences: list[Sentences | None] = [None] * len(ids)
+        order = np.argsort(ids)  # in order, the search in a part is faster
         for number, part in enumerate(self._parts):
-            if not len(left):
-                break
-            ids = id_array[left]
-            places = np.searchsorted(part.passages, ids).clip(0, len(part.passages) - 1)
-            is_there = part.passages[places] == ids
-            for i, position in zip(left[is_there].tolist(), places[is_there].tolist(), strict=True):
-                sentences[i] = self._passage(number, position)
-            left = left[~is_there]
+            positions = np.searchsorted(part.passages, ids[order])
+            positions = positions.clip(0, len(part.passages) - 1)
+            for i in np.flatnonzero(part.passages[positions] == ids[order]).tolist():
+                sentences[order[i]] = self._passage(number, int(positions[i]))
         return sentences
 
 

@@ -70,6 +70,8 @@ def fine_tune(
     ----------
     examples : at least two; those of a single document are held out question by question.
     """
+    from gsum_assets.evidence.encoders import trained
+
     groups = [example.group for example in examples]
     if len(set(groups)) == 1:
         groups = [str(i) for i in range(len(examples))]
@@ -77,51 +79,23 @@ def fine_tune(
     folds = folds_of(groups, n)
     fold = np.array([folds[group] for group in groups])
     recipe = Recipe(epochs=settings.epochs, peak_rate=settings.learning_rate)
-    members = [
-        _member(
-            [examples[i] for i in np.flatnonzero(fold != number)],
-            [examples[i] for i in np.flatnonzero(fold == number)],
-            start,
-            number,
-            recipe,
-        )
-        for number in range(n)
+    members, losses = [], np.zeros((n, recipe.epochs))
+    precisions: list[list[float]] = [[] for _ in range(recipe.epochs + 1)]  # by epoch
+    for number in range(n):
+        held_out = [examples[i] for i in np.flatnonzero(fold == number)]
+        seen = [examples[i] for i in np.flatnonzero(fold != number)]
+        before = {name: values[number] for name, values in start.weights.items()}
+        scaled = [start.scaled(example.features) for example in seen]
+        losses[number], after = zip(*trained(seen, scaled, recipe, number, before), strict=True)
+        for of_epoch, weights in zip(precisions, (before, *after), strict=True):
+            of_epoch += _precisions(start.with_weights([weights]), held_out)
+        members.append(after[-1])
+    log = [Epoch(0, None, float(np.mean(precisions[0])))]
+    log += [
+        Epoch(epoch, float(loss), float(np.mean(precisions[epoch])))
+        for epoch, loss in enumerate(losses.mean(axis=0), 1)
     ]
-    losses = np.mean([of_member for _, of_member, _ in members], axis=0)
-    precisions = [
-        np.mean(np.concatenate(of_epoch))
-        for of_epoch in zip(*(of_member for _, _, of_member in members), strict=True)
-    ]
-    log = [
-        Epoch(epoch, float(losses[epoch - 1]) if epoch else None, float(precision))
-        for epoch, precision in enumerate(precisions)
-    ]
-    return start.with_weights([weights for weights, _, _ in members]), log
-
-
-def _member(
-    examples: Sequence[Example],
-    held_out: Sequence[Example],
-    start: Network,
-    number: int,
-    recipe: Recipe,
-) -> tuple[Weights, list[float], list[list[float]]]:
-    """Return network `number` of `start`, trained on `examples`, with its losses by epoch.
-
-    Last are the average precisions on `held_out`, before training and after each epoch.
-    """
-    from gsum_assets.evidence.encoders import trained
-
-    before = {name: values[number] for name, values in start.weights.items()}
-    losses: list[float] = []
-    precisions = [_precisions(start.with_weights([before]), held_out)]
-
-    def on_epoch(loss: float, weights: Weights) -> None:
-        losses.append(loss)
-        precisions.append(_precisions(start.with_weights([weights]), held_out))
-
-    scaled = [start.scaled(example.features) for example in examples]
-    return trained(examples, scaled, recipe, number, before, on_epoch), losses, precisions
+    return start.with_weights(members), log
 
 
 def _precisions(network: Network, examples: Sequence[Example]) -> list[float]:
@@ -148,7 +122,7 @@ def average_precision(scores: np.ndarray, is_evidence: np.ndarray) -> float:
 
 
 def folds_of(groups: Sequence[str], n_folds: int) -> Mapping[str, int]:
-    """Return the fold of each group; they are dealt in random order, always the same."""
+    """Return the fold of each group, dealt in a fixed random order."""
     names = sorted(set(groups))
     order = np.random.default_rng(0).permutation(len(names))
     return {names[i]: position % n_folds for position, i in enumerate(order.tolist())}
