@@ -1,5 +1,6 @@
 """The passages that the language model reads: the prefix with the largest expected F1."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -34,12 +35,9 @@ def adaptive_contexts(
 ) -> pa.Table:
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
-    Probabilities are those of passages of one document, on which the network was trained. Over
-    several documents they order passages and do not count them: expected F1 stopped after one
-    passage for 206 of 314 questions of ODSum's meetings, and answers lost 5.5 points of ROUGE-1.
-
-    No passage is evidence for everything more than others, so that a question without search terms
-    ("Summarize the story") gets everything in reading order, or the first `k` of its ranking.
+    The network was trained on passages of one document: over several, expected F1 stops too early,
+    so that at least `k` are read. A question without search terms ("Summarize the story") gets
+    everything in reading order, or the first `k` of its ranking.
 
     Parameters
     ----------
@@ -60,17 +58,13 @@ def adaptive_contexts(
         row["query_id"]: 1 if has_one or row["document_id"] else budget.k
         for row in queries.select(["query_id", "document_id"]).to_pylist()
     }
+    prefixes = _prefixes(best, evidence.probabilities, read, least, budget)
+    passages = _rows_in(chunks, whole["document_id"].to_pylist())
     return pa.concat_tables(
         [
-            top_contexts(
-                _prefixes(best, evidence.probabilities, read, least, budget), read, budget.k_max
-            ),
+            top_contexts(prefixes, read, budget.k_max),
             top_contexts(best_similar, read, budget.k),
-            full_contexts(
-                whole,
-                _rows_in(chunks, whole["document_id"].to_pylist()),
-                max(1, budget.whole_tokens),
-            ),
+            full_contexts(whole, passages, max(1, budget.whole_tokens)),
         ]
     )
 
@@ -88,20 +82,14 @@ def _prefixes(
     least: Mapping[str, int],
     budget: Budget,
 ) -> pa.Table:
-    """Return the rows of `best` up to the largest expected F1 of each question.
-
-    Parameters
-    ----------
-    chunks : the rows of `chunks` for the passages in `best`.
-    least : least number of passages by question.
-    """
+    """Return the rows of `best`, at least `least` of a question, up to its largest expected F1."""
     summed = probabilities.group_by("query_id").aggregate([("probability", "sum")])
     expected = dict(zip(*(column.to_pylist() for column in summed.columns), strict=True))
-    sizes = (chunks[name].to_pylist() for name in ("chunk_id", "n_tokens"))
-    tokens_of = dict(zip(*sizes, strict=True))
-    ranked_of: dict[str, list[dict]] = {}
+    sizes = chunks.select(["chunk_id", "n_tokens"]).columns
+    tokens_of = dict(zip(*(column.to_pylist() for column in sizes), strict=True))
+    ranked_of: dict[str, list[dict]] = defaultdict(list)
     for row in best.to_pylist():
-        ranked_of.setdefault(row["query_id"], []).append(row)
+        ranked_of[row["query_id"]].append(row)
     n_read = {
         query_id: best_prefix(
             np.array([row["score"] for row in ranked]),

@@ -78,7 +78,7 @@ def signals(
     Parameters
     ----------
     bm25 : of each passage for the question, `(n,)`.
-    having : which of the question's terms, in alphabetical order, it has, `(n_terms, n)`.
+    having : which of the question's terms each passage has, `(n_terms, n)`.
     """
     joined = scope.joined
     n_sentences = len(joined.vectors)
@@ -128,11 +128,7 @@ def forms(values: np.ndarray) -> list[np.ndarray]:
 def coverage(having: np.ndarray) -> np.ndarray:
     """Return the share of the question's words in each passage, weighted by idf, `(n,)`.
 
-    Words that no passage has do not count; without any other word, all shares are 0.
-
-    Parameters
-    ----------
-    having : whether each passage has a word, `(n_words, n)`.
+    Words that no passage has do not count. `having` is as in `signals`.
     """
     n, shares, total = having.shape[1], np.zeros(having.shape[1]), 0.0
     for having_one in having[having.any(axis=1)]:
@@ -144,12 +140,7 @@ def coverage(having: np.ndarray) -> np.ndarray:
 
 
 def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
-    """Return the share of words by speakers whom the question names, by a part of the name too.
-
-    Returns
-    -------
-    `(n_passages,)`; 0 for a passage without sentences.
-    """
+    """Return the share of words by speakers whom the question names, if in part, `(n,)`."""
     text, shares = question.lower(), np.zeros(len(passages))
     speakers = {speaker for passage in passages if passage for speaker in passage.shares}
     wanted = {
@@ -164,12 +155,7 @@ def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
 
 
 def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the features `GRAPH` of all passages, `(n, len(GRAPH))`.
-
-    Parameters
-    ----------
-    signal_of : scores by the name of the signal, `(n,)` each (`signals`).
-    """
+    """Return the features `GRAPH` of all passages, `(n, len(GRAPH))`, from `signals`."""
     scaled = {name: standardized(values) for name, values in signal_of.items()}
     scaled["all signals"] = np.mean([scaled[name] for name in _COMBINED], axis=0)
     shapes = around(scope, np.stack([scaled[name] for name in _AROUND]))
@@ -181,12 +167,7 @@ def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndar
 
 
 def around(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
-    """Return the scores of the neighbours, mean and best of the nearest, and a smoothed score.
-
-    Parameters
-    ----------
-    scores : of one signal or several, `(…, n)`, as are those returned.
-    """
+    """Return the scores of the neighbours, mean and best of the nearest, smoothed; all `(…, n)`."""
     neighbours = [at(scores, column, _MISSING) for column in scope.before.T[::-1]]
     neighbours += [at(scores, column, _MISSING) for column in scope.behind.T]
     is_near = scope.nearest >= 0  # (n, N_NEAREST)

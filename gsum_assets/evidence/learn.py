@@ -82,8 +82,7 @@ def marked_questions(
     hashes = [hash_texts([query_id]) for query_id in marked["query_id"].to_pylist()]
     smallest = sorted(range(len(hashes)), key=hashes.__getitem__)[:most]
     marked = marked.take(pa.array(sorted(smallest), pa.int64()))
-    ids, marks = marked["query_id"].to_pylist(), marked["relevant_chunk_ids"].to_pylist()
-    evidence = {i: frozenset(chunk_ids) for i, chunk_ids in zip(ids, marks, strict=True)}
+    evidence = {q["query_id"]: frozenset(q["relevant_chunk_ids"]) for q in marked.to_pylist()}
     questions = Questions.from_tables(marked, query_embeddings)
     return Lessons(questions, marked["text"].to_pylist(), evidence)
 
@@ -116,15 +115,13 @@ def learnt(examples: Sequence[Example], packaged: Network, settings: TrainingSet
     usable = [example for example in examples if example.is_evidence.any()]
     n = len(usable)
     if n < settings.least_questions:
-        return Learnt(
-            packaged,
-            [],
-            0,
+        few = (
             f"the packaged weights are used: {n} questions of the split "
             f"'{settings.split or DEFAULT_SPLIT}' have marked evidence, fewer than "
             f"{settings.least_questions} (least_questions in [evidence.training]); mark evidence "
-            "(relevant_spans) of more",
+            "(relevant_spans) of more"
         )
+        return Learnt(packaged, [], 0, few)
     network, log = fine_tune(usable, packaged, settings)
     before, after = log[0].held_out_ap, log[-1].held_out_ap
     change = f"average precision on held-out documents {before:.3f} before, {after:.3f} after"
@@ -147,9 +144,8 @@ def model_rows(
         "settings": json.dumps(settings.model_dump(), sort_keys=True),
         "weights": packed(learning.network),
     }
+    log = [epoch._asdict() for epoch in learning.log]
     return (
         pa.Table.from_pylist([row], TABLES["evidence.model"].schema),
-        pa.Table.from_pylist(
-            [epoch._asdict() for epoch in learning.log], TABLES["evidence.training_log"].schema
-        ),
+        pa.Table.from_pylist(log, TABLES["evidence.training_log"].schema),
     )

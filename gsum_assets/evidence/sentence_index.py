@@ -27,8 +27,7 @@ _WINDOWS = (3, 6)  # sentences
 def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
     """Return the rows of the table `evidence.sentences`, in the order of `chunks`.
 
-    Passages are read one by one, so that a document's rows depend on that document alone. A
-    passage that consists of noise has no sentence.
+    A passage that consists of noise has no sentence.
     """
     rows = [
         {

@@ -146,10 +146,6 @@ def test_features_of_one_passage_are_finite() -> None:
     assert np.isfinite(graph).all()
 
 
-def test_names_are_distinct() -> None:
-    assert len(set(OWN + GRAPH)) == len(OWN) + len(GRAPH)
-
-
 def test_graph_features_of_random_passages_have_their_names() -> None:
     texts = {"a": [f"word{i}" for i in range(9)]}
     index = index_of(texts, random_units(9), sentences([], []))

@@ -235,14 +235,6 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
     assert reasons(network, scaled, [], found, both) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
 
 
-def test_only_reasons_differ_where_nothing_is_explained() -> None:
-    whole, bare = ranked(["Who broke the pump?"]), ranked(["Who broke the pump?"], explains=False)
-    assert bare.rankings.equals(whole.rankings)
-    shown = ["chunk_id", "rank", "probability"]
-    assert bare.probabilities.select(shown).equals(whole.probabilities.select(shown))
-    assert not any(bare.probabilities["reasons"].to_pylist())
-
-
 def test_the_explanation_names_every_passage_read() -> None:
     found = ranked(["Who broke the pump?"])
     queries = asked("Who broke the pump?")

@@ -84,13 +84,6 @@ def test_passages_have_their_sentences_in_order() -> None:
     assert list(longer.n_words) == [5]
 
 
-def test_without_sentences_none_is_found() -> None:
-    empty = SentenceIndex.of_rows(sentences([], []))
-    assert empty.dim is None
-    assert empty.of(["a", "b"]) == [None, None]
-    assert SentenceIndex.of_rows(sentences(PLACES["0000"], VECTORS[:3])).of([]) == []
-
-
 def test_many_are_mapped_and_equal_those_in_memory(home: Home) -> None:
     few = home.index(9)
     assert not home.kept()

@@ -12,13 +12,12 @@ from gsum_assets.answering.ask import ask
 from gsum_assets.gor.encoders import load_encoder
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, CompletionError, Request
-from gsum_resources.store.checkpoints import Checkpoint
 from gsum_resources.store.parquet_store import Partition
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.families.small import SMALL
-from tests.models import FirstWords, HashEmbedder
-from tests.pipeline.homes import copy_of, due, house_at, write_lines
+from tests.models import FirstWords
+from tests.pipeline.homes import copy_of, house_at, write_lines
 from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
 pytestmark = pytest.mark.slow
@@ -112,17 +111,6 @@ def test_later_documents_are_embedded_with_the_existing_model(
         assert whole.text == "Thank you. Goodbye."
 
 
-@pytest.mark.usefixtures("only_tables_here")
-def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> None:
-    with copy_of(indexed, tmp_path) as house:
-        house.embedder = HashEmbedder("hash-16", 16)
-        assert "gor/model" in house.run().written
-        checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
-        assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
-        lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}
-        assert lengths == {16}
-
-
 def test_killed_training_resumes_from_its_last_epoch(indexed: House, tmp_path: Path) -> None:
     with copy_of(indexed, tmp_path / "killed") as house:
         kill_in(house.home.root, "training", ["gor-gcn"])
@@ -153,16 +141,3 @@ def test_evidence_ranks_passages_only(indexed: House, tmp_path: Path) -> None:
             assert {kinds[row["item_id"]] for row in rows if row["level"] == "node"} == ranked
         network = load_encoder(weights(house, "gor-evidence"), house.embedder.identity, 8)
         assert network.form.neighbours
-
-
-def test_settings_table_affects_only_the_assets_that_read_it(
-    indexed: House, tmp_path: Path
-) -> None:
-    with copy_of(indexed, tmp_path) as house:
-        settings = house.folder / "corpus.toml"
-        before = settings.read_text()
-        assert due(house) == []
-        settings.write_text(f"{before}[gor.contexts]\nk = 3\n")
-        assert due(house)[0] == "gor/contexts"
-        settings.write_text(before.replace("epochs = 4", "epochs = 4\nalpha = 0.5"))
-        assert due(house)[0] == "gor/model"

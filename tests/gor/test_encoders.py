@@ -128,14 +128,6 @@ def test_layers_are_joined_by_maximum_and_final_heads_averaged(name):
     np.testing.assert_allclose(embed_nodes(cosine, [graph])[0], found / lengths, atol=1e-6)
 
 
-def test_without_gate_or_network_nodes_are_unchanged():
-    graph = toy_graph("d")
-    (closed,) = embed_nodes(encoder_of("gat", gate=0.0), [graph])
-    np.testing.assert_allclose(closed, graph.features, atol=1e-6)
-    (untrained,) = embed_nodes(encoder_of("none"), [graph])
-    np.testing.assert_array_equal(untrained, graph.features)
-
-
 def test_dropout_and_batch_statistics_apply_only_in_training():
     encoder, graphs, found = encoder_of("gat", dropout=0.5).train(), [toy_graph("d")], []
     for seed in (1, 1, 2):

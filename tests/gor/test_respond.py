@@ -4,18 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.respond import MAX_WORDS, respond
-from gsum_assets.gor.simulate import simulate_queries
-from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_assets.gor.respond import respond
 from tests.gor.toy_documents import (
-    STORIES,
     Lookup,
     Scripted,
     chunk_table,
     embedding_table,
-    shuffled,
 )
-from tests.llm.embedders import WordEmbedder
 
 PASSAGES = ("north", "east", "south")
 VECTORS = {
@@ -162,15 +157,3 @@ def test_vectors_of_another_model_raise():
     embedder._vectors = dict.fromkeys(VECTORS, (1,) * 7)
     with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' has 7"):
         respond(queries(), chunks, embeddings, Scripted(answering), embedder)
-
-
-def test_embedded_model_answers_its_own_questions():
-    chunks, embedder = chunk_table({"story": STORIES}), WordEmbedder()
-    model = ExtractiveModel(embedder)
-    embeddings = embedding_table(chunks, embedder.embed(chunks["text"].to_pylist()))
-    questions, _ = simulate_queries(chunks, model, n_queries=6)
-    found = respond(questions, chunks, embeddings, model, embedder, k=3)
-    assert found.failures == []
-    assert all(0 < len(text.split()) <= MAX_WORDS + 2 for text in found.rows["text"].to_pylist())
-    again = respond(shuffled(questions), shuffled(chunks), shuffled(embeddings), model, embedder, 3)
-    assert again.rows == found.rows

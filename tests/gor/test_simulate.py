@@ -15,9 +15,7 @@ from gsum_assets.gor.simulate import (
     similarity,
     simulate_queries,
 )
-from gsum_resources.llm.extractive import ExtractiveModel
-from tests.gor.toy_documents import STORIES, Scripted, chunk_table, shuffled
-from tests.llm.embedders import WordEmbedder
+from tests.gor.toy_documents import STORIES, Scripted, chunk_table
 
 MANY = [
     f"Passage {i} tells of the clerk number{i} and the lamp number{i} in plain words."
@@ -28,17 +26,6 @@ MANY = [
 def about(request) -> str:
     """A question of its own for each passage and seed."""
     return f"Why did clerk{crc32(request.passages[0].encode())} carry lamp{request.seed} home?"
-
-
-def test_row_order_and_other_documents_do_not_matter():
-    model = ExtractiveModel(WordEmbedder())
-    texts = {"b": STORIES, "a": MANY[:7], "c": MANY[20:]}
-    chunks = chunk_table(texts)
-    rows, notes = simulate_queries(chunks, model, n_queries=12)
-    assert simulate_queries(shuffled(chunks), model, n_queries=12) == (rows, notes)
-    alone, _ = simulate_queries(chunk_table({"b": STORIES}), model, n_queries=12)
-    assert alone.to_pylist() == [row for row in rows.to_pylist() if row["document_id"] == "b"]
-    assert rows["document_id"].to_pylist() == sorted(rows["document_id"].to_pylist())
 
 
 def test_every_passage_is_used_once_before_any_twice():

@@ -1,6 +1,5 @@
 """Training: it learns, reproducibly, and resumes exactly after an interruption."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -58,14 +57,6 @@ def test_resumed_training_equals_uninterrupted_training(monkeypatch, stopped_aft
         assert len(logged) == SHORT.epochs
 
 
-def test_state_is_saved_after_the_interval(monkeypatch):
-    states, seconds = [], iter([0, 5, 12, 13, 22])
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 10)
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
-    train(GRAPHS, SHORT, save=states.append)
-    assert len(states) == 2
-
-
 def disturbed(start, n_graphs):
     """Graphs whose last 8 of 16 dimensions weigh most in nodes, and are wrong in questions."""
     graphs = [toy_graph(f"{start}{i}", 12, 8, noise=0.2) for i in range(n_graphs)]
@@ -119,12 +110,6 @@ def test_without_a_network_nodes_are_unchanged_and_nothing_is_learnt_from():
     loaded = load_encoder(weights(trained, training), "model-a", 16)
     np.testing.assert_array_equal(embed_nodes(loaded, GRAPHS[:1])[0], GRAPHS[0].features)
     assert row_of(trained, training)["learnt_from"] == []
-
-
-def test_few_chunks_and_few_documents():
-    one_chunk = toy_graph("one", n_chunks=1, n_queries=1, k=1)
-    for graphs in ([one_chunk], [one_chunk, GRAPHS[0]]):
-        assert all(math.isfinite(row["loss"]) for row in train(graphs, SHORT).log)
 
 
 def test_non_finite_loss_is_reported():

@@ -125,16 +125,6 @@ def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
 
 
 @pytest.mark.usefixtures("only_tables_here")
-def test_another_scorer_scores_again(changeable: House) -> None:
-    house = changeable
-    house.scorer = CountingScorer(mu=50.0)
-    materialized = house.run().written
-    assert "lightpal/context_scores" in materialized
-    assert "lightpal/candidates" not in materialized
-    assert house.scorer.pairs
-
-
-@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(f"{file.read_text()}[lightpal.retrieval]\nalpha = 0.9\n")

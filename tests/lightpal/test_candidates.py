@@ -6,12 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.graphs.nearest import nearest
 from gsum_assets.lightpal import candidates as module
-from gsum_assets.lightpal import family
 from gsum_assets.lightpal.candidates import lists_of
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.pipeline.step import SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from tests.gor.toy_documents import shuffled
@@ -24,7 +21,7 @@ from tests.lightpal.toys import (
     scored,
     topic_tables,
 )
-from tests.retrieval.toys import collection, tables
+from tests.retrieval.toys import collection
 
 
 def by_passage(rows: pa.Table, level: str) -> dict[str, list[str]]:
@@ -57,14 +54,6 @@ def test_no_passage_is_its_own_candidate():
         found = by_passage(rows, level)
         assert list(found) == list(ids)
         assert all(set(others) == set(ids) - {own} for own, others in found.items())
-
-
-def test_row_order_does_not_matter():
-    in_order = tables()
-    turned = [shuffled(table) for table in in_order]
-    assert candidates(Collection.from_tables(*turned), 3).equals(
-        candidates(Collection.from_tables(*in_order), 3)
-    )
 
 
 @pytest.mark.parametrize("here", [EMPTY, collection().document(2)])
@@ -133,18 +122,6 @@ def test_score_is_of_the_candidate_given_the_passage():
         assert row["value"] == len(passage) - len(candidate) / 64
 
 
-def test_unavailable_score_is_null():
-    here = collection()
-    silent = TableScorer(lambda context, text: np.nan if "clouds" in text else -1.0)
-    found = candidates(here, 2)
-    rows = pairs_of(found, scored(found, here, silent))
-    assert {(row["candidate_id"], row["value"]) for row in rows if row["level"] == "document"} == {
-        ("apples", -1.0),
-        ("boats", -1.0),
-        ("clouds", None),
-    }
-
-
 @pytest.mark.parametrize("here", [EMPTY, collection().document(0), collection().document(2)])
 def test_few_or_no_passages(here):
     found = candidates(here, 5)
@@ -191,22 +168,3 @@ def test_pairs_without_a_score_are_scored_again():
     rows = context_scores(lists, here, scorer, context_scores(lists, here, silent))
     assert rows.equals(context_scores(lists, here, scorer))
     assert here.chunk_texts[1] in scorer.contexts[: len(here.document_ids) + 1]
-
-
-def test_approximate_neighbours_are_shown_with_their_recall(monkeypatch):
-    here, lines = Collection.from_tables(*topic_tables(2, 3, 4)), []
-
-    class Sections:
-        def section(self, corpus: str, name: str) -> dict[str, int]:
-            return {"n_candidates": 3} if name == "lightpal.graph" else {}
-
-    def furthest(vectors, starts, n, _):
-        return nearest(-vectors, starts, n)[0]._replace(similarities=-np.ones((24, n))), far
-
-    far = nearest(here.embeddings, here.starts, 3)[1]
-    monkeypatch.setattr(family, "collection_of", lambda _: here)
-    monkeypatch.setattr(family, "approximation", lambda *_: furthest)
-    inputs = Inputs({SETTINGS: Sections()}, "tales", log=lines.append)
-    shown = family.FAMILY.index[0].result(inputs).shown()["candidates"]
-    assert shown == {"neighbours": "approximate", "recall": 0.0, "chunks_compared": 24}
-    assert "exact_up_to" in lines[-1]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.graphs import approximate
 from gsum_assets.graphs import nearest as nearest_module
-from gsum_assets.graphs.approximate import nearest_approximately, recall
+from gsum_assets.graphs.approximate import nearest_approximately
 from gsum_assets.graphs.nearest import Comparison, nearest
 from gsum_assets.lightpal import family, increment
 from gsum_assets.lightpal.candidates import candidate_rows
@@ -165,26 +165,6 @@ def test_another_number_of_candidates(before, now):
     found = updated(here, now, compared(here, before))
     assert (found is None) == (before == 3)  # too few are stored
     assert not found or found.rows.equals(compared(here, now).rows)
-
-
-def test_approximate_lists_get_no_worse():
-    def poor(rows: np.ndarray, n: int, on_progress: Any) -> approximate.Search:
-        return lambda some, k: complete(rows, n, on_progress)(some, 2 * k)[:, ::2]
-
-    here = collection_of(BEFORE, 16)
-    rows = np.asarray(here.embeddings)
-    lists = nearest_approximately(rows, here.starts, 8, make_search=poor)
-    basis = Basis.of(here, is_exact=False)
-    then, shares = Updated(candidate_rows(here, *lists), basis, lists[0], 0), []
-    for name in range(10):
-        documents = BEFORE | dict.fromkeys(range(name), OTHER)
-        here = collection_of(documents, 16)
-        then = updated(here, 8, then, is_exact=False)
-        assert then
-        assert not then.basis.is_exact
-        shares.append(recall(np.asarray(here.embeddings), here.starts, then.of_chunks))
-    assert shares[0] < 0.8
-    assert shares == sorted(shares)
 
 
 # The step, which stores the basis beside its rows.

@@ -8,7 +8,6 @@ import pytest
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import (
     EMPTY,
     candidate_table,
@@ -18,7 +17,7 @@ from tests.lightpal.toys import (
     scored,
     topic_tables,
 )
-from tests.retrieval.toys import collection, tables
+from tests.retrieval.toys import collection
 
 GRAPHS = ("context", "embedding", "walk")
 IDS = ("a1", "a2", "b1", "b2")
@@ -128,15 +127,6 @@ def test_every_passage_has_its_best_edges_in_every_graph(n_edges):
             assert len(counts[graph, "node", "corpus", own]) == min(n_edges, 10)
         for own in here.document_ids:
             assert len(counts[graph, "document", "corpus", own]) == min(n_edges, 5)
-
-
-def test_row_order_does_not_matter():
-    in_order = tables()
-    turned = Collection.from_tables(*(shuffled(table) for table in in_order))
-    here = Collection.from_tables(*in_order)
-    found = candidates(here, 3)
-    scores = scored(found, here)
-    assert edges_among(found, scores, turned, 2).equals(edges_among(found, scores, here, 2))
 
 
 def test_scores_of_other_candidates_are_reported():

@@ -5,10 +5,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
-from gsum_assets.retrieval.collection import Collection
-from gsum_resources.store.arrow import pc
-from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import edge_table, edges_of, ends_of, topic_tables
+from tests.lightpal.toys import edge_table
 from tests.retrieval.toys import collection
 
 EDGES = (
@@ -63,25 +60,3 @@ def test_graph_without_edges_has_its_nodes():
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
     assert len(graphs.nodes.sources) == len(graphs.documents.sources) == 0
     assert graphs.nodes.weights.dtype == np.float64
-
-
-def test_documents_have_the_edges_among_their_chunks():
-    here = Collection.from_tables(*topic_tables(3, 4, 6))
-    rows = shuffled(edges_of(here))
-    rows = rows.filter(pc.equal(rows["graph"], "walk"))
-    within = rows.filter(pc.equal(rows["scope"], "document"))
-    within = ends_of(within, here.chunk_ids)
-    rows = PassageGraphs.of(rows, "walk", both_ways=True)
-    for index in reversed(range(len(here.document_ids))):
-        document = here.document(index)
-        at = {chunk_id: position for position, chunk_id in enumerate(document.chunk_ids)}
-        expected = [
-            (at[row["source_id"]], at[row["target_id"]], row["weight"])
-            for row in within
-            if row["source_id"] in at and row["target_id"] in at
-        ]
-        assert expected
-        expected += [(target, source, weight) for source, target, weight in expected]
-        graph = rows.walked(document, "document").nodes
-        found = zip(graph.sources, graph.targets, graph.weights, strict=True)
-        assert list(found) == expected

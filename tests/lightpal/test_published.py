@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
 from gsum_assets.lightpal.promptrank import PromptRank
-from gsum_assets.lightpal.published import LightPal, interleaved, n_starts, with_context
+from gsum_assets.lightpal.published import LightPal, interleaved, n_starts
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.retrieval.ranking import DEPTH
 from tests.lightpal.toys import Fixed, TableScorer, walk_graph
 from tests.retrieval.toys import toy_question
 
@@ -79,15 +78,6 @@ def test_walks_start_at_the_initial_passages_and_reach_others():
     assert n_starts(40) == 20
 
 
-def test_scores_end_at_the_ranking_depth():
-    first = np.random.default_rng(0).random((2, DEPTH + 50))
-    found = with_context(first, lambda question, order: first[question], 0.6)
-    assert (np.count_nonzero(found, axis=1) == DEPTH).all()
-    np.testing.assert_allclose(
-        np.sort(found)[:, : -DEPTH - 1 : -1], [1 / np.arange(1, DEPTH + 1)] * 2
-    )
-
-
 # PromptRank over a table of what each path is worth.
 
 TEXTS = [*"abcdef"]
@@ -125,11 +115,6 @@ def read(
 def test_passage_scores_as_its_best_path():
     # b, f: -1 by b-f; a, d: -3 by a-d; e: -6 by a-e; c is on no path
     assert read() == ("bfadec", ["a", "b", "ad", "ae", "bf"])
-
-
-def test_one_hop_scores_only_the_first_passages():
-    assert read(hops=1) == ("abcdef", ["a", "b"])
-    assert read({"a": -2.0, "b": -1.0}, hops=1)[0] == "bacdef"
 
 
 def test_more_hops_score_longer_paths():

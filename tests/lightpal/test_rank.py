@@ -23,7 +23,6 @@ from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.arrow import pc
-from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import TableScorer, edges_of, topic_tables
 
 N_TOPICS, N_DOCUMENTS, N_CHUNKS = 8, 4, 5
@@ -39,17 +38,15 @@ class Corpus(NamedTuple):
 
 
 @cache
-def corpus(turned: bool = False) -> Corpus:
-    """A question about each topic and two about documents; all tables reversed on request."""
-    changed: Callable[[pa.Table], pa.Table] = shuffled if turned else pa.Table.combine_chunks
+def corpus() -> Corpus:
+    """A question about each topic and two about documents."""
     whole = topic_tables(N_TOPICS, N_DOCUMENTS, N_CHUNKS)
-    straight = Collection.from_tables(*whole)
-    edges = edges_of(straight)
+    collection = Collection.from_tables(*whole)
+    edges = edges_of(collection)
     graphs = PassageGraphs.of(edges, "walk", both_ways=True)
-    judged = walk_trust(straight, graphs, "en", 300)
-    ids = straight.document_ids
+    judged = walk_trust(collection, graphs, "en", 300)
+    ids = collection.document_ids
     grouped = communities(graphs.whole("document", ids), ids)
-    collection = Collection.from_tables(*(changed(table) for table in whole))
     assert collection.embeddings is not None
     owners = [int(i[1:3]) for i in collection.chunk_ids]
     topics = [*range(N_TOPICS), 3, 5]
@@ -58,7 +55,7 @@ def corpus(turned: bool = False) -> Corpus:
     texts = [f"What of Topic{t}word1, Topic{t}word2 and common{t}?" for t in topics]
     ids, about = [f"q{i}" for i in range(10)], [None] * N_TOPICS + ["d03-01", "d05-02"]
     questions = Questions(ids, texts, about, vectors)
-    return Corpus(collection, questions, Tables(*map(changed, (edges, judged, grouped))))
+    return Corpus(collection, questions, Tables(edges, judged, grouped))
 
 
 def ranked(
@@ -108,24 +105,6 @@ def test_topic_is_found(method):
         found = [document.startswith(f"d{topic:02}") for document in best]
         assert found[0]
         assert sum(found) >= 2  # of four; by chance 0.5
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_row_order_does_not_matter(method):
-    assert ranked(method, corpus(turned=True)).equals(ranked(method))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_question_does_not_depend_on_others(method):
-    here = corpus()
-    few = ranked(method, here._replace(questions=here.questions.take([9, 2, 8])))
-    rows = ranked(method)
-    for query_id in ("q9", "q2", "q8"):
-        one, other = (t.filter(pc.equal(t["query_id"], query_id)) for t in (few, rows))
-        assert one["item_id"].equals(other["item_id"])
-        # a cosine that is rounded to 6 decimals may end on either side; scaling seeds of a narrow
-        # range to 0..1 makes more of that (1.7e-5 seen on one processor)
-        assert one["score"].to_pylist() == pytest.approx(other["score"].to_pylist(), abs=1e-4)
 
 
 @pytest.mark.parametrize(
