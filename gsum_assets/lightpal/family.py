@@ -106,8 +106,8 @@ def _walk_graphs(inputs: Inputs) -> PassageGraphs:
 def _communities(inputs: Inputs) -> Result:
     ids = sorted(inputs.column("documents", "document_id"))
     rows = communities(_walk_graphs(inputs).whole("document", ids), ids)
-    counts = {"documents": rows.num_rows, "communities": len(pc.unique(rows["community"]))}
-    return Result(rows, shown=lambda: {"communities": counts})
+    n = len(pc.unique(rows["community"]))
+    return Result(rows, shown=lambda: {"communities": {"communities": n}})
 
 
 def _walk_trust(inputs: Inputs) -> Result:
@@ -122,8 +122,7 @@ def _walk_trust(inputs: Inputs) -> Result:
     keep_index(collection, language)
     collection = with_vectors_of(inputs, collection)
     rows = walk_trust(collection, _walk_graphs(inputs), language, settings.n_probes)
-    trust = {f"{row['level']}_{row['scope']}": row["trust"] for row in rows.to_pylist()}
-    return Result(rows, shown=lambda: {"walk_trust": trust})
+    return Result(rows)
 
 
 def _rank(inputs: Inputs) -> pa.Table:
@@ -217,11 +216,7 @@ FAMILY = Family(
             methods=(PASSAGE_WALK,),
         ),
     ),
-    studies=(
-        "lightpal-hybrid",
-        "lightpal-embedding",
-        "promptrank-embedding",
-    ),
+    studies=("lightpal-hybrid", "lightpal-embedding", "promptrank-embedding"),
     question=(
         Step(
             _rank,

@@ -105,11 +105,9 @@ class PassageWalk:
 def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
     """Lower the scores of a document's passages in place, by a `step` for each better one.
 
-    So the best passages are not all of one document where others of its community are as good.
-
     Parameters
     ----------
-    scores : scores for one question, `(n_passages,)`; only the best few are looked at.
+    scores : for one question, `(n_passages,)`; only the best few are lowered.
     owners : document of each passage, `(n_passages,)`.
     """
     n_better: Counter[int] = Counter()
@@ -122,10 +120,7 @@ def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
 def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, walk: Walk = WALK) -> np.ndarray:
     """Return the weighted scores of seeds and walk, scaled to 0 to 1, `(n_questions, n_passages)`.
 
-    Parameters
-    ----------
-    seeds : scores of the seeds, `(n_questions, n_passages)`.
-    trust : 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
+    A trust of 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
     """
     weight = walk.weight * trust
     if not weight:
@@ -146,13 +141,9 @@ def walk_from(graph: WalkGraph, seeds: np.ndarray, walk: Walk = WALK) -> np.ndar
 
 
 def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best `n` passages and their restart weights.
+    """Return the best `n` passages for a question and their restart weights.
 
     The weights are the scores scaled to 0 to 1 over these passages, raised to `power`.
-
-    Parameters
-    ----------
-    scores : scores for one question, `(n_passages,)`.
     """
     best = first_of(scores, n)
     best_scores = scores[best].astype(np.float64)
@@ -165,13 +156,12 @@ def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.nda
 def communities(documents: WalkGraph, document_ids: Sequence[str], scale: int = SCALE) -> pa.Table:
     """Return the rows of `lightpal.communities` by Leiden's algorithm.
 
-    The resolution grows with the corpus. By modularity a pair is expected to be joined the less the
-    more documents there are; this way a community stays as dense when others are added.
+    The resolution grows with the corpus, so that a community stays as dense when documents are
+    added.
 
     Parameters
     ----------
-    documents : the graph of the documents.
-    document_ids : ids of its nodes, `(n_documents,)`.
+    documents : the graph of the documents with `document_ids`.
     """
     resolution = max(1.0, len(document_ids) / scale)
     edges = documents.sources, documents.targets, documents.weights

@@ -6,6 +6,7 @@ PageRank. Both are interleaved, so that this holds for the first n of a ranking,
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -43,17 +44,14 @@ class LightPal:
         """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
         first = self._initial.scores(questions)
         return Scores(
-            self._level(first.nodes, self._graphs.nodes),
-            self._level(first.documents, self._graphs.documents),
+            with_context(first.nodes, partial(self._walk, self._graphs.nodes)),
+            with_context(first.documents, partial(self._walk, self._graphs.documents)),
         )
 
-    def _level(self, first: np.ndarray, graph: WalkGraph) -> np.ndarray:
-        def walk(_: int, order: np.ndarray) -> np.ndarray:
-            starts = order[: self._n_starts]
-            ranks = personalized_pagerank(graph, starts, np.ones(len(starts)), self._restart)
-            return np.round(ranks, DECIMALS)
-
-        return with_context(first, walk)
+    def _walk(self, graph: WalkGraph, _: int, order: np.ndarray) -> np.ndarray:
+        starts = order[: self._n_starts]
+        ranks = personalized_pagerank(graph, starts, np.ones(len(starts)), self._restart)
+        return np.round(ranks, DECIMALS)
 
 
 def n_initial(k: int, share: float = INITIAL_SHARE) -> int:

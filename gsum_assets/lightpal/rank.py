@@ -39,9 +39,8 @@ class PassageSearch:
     ----------
     collection : with embeddings.
     language : BCP 47 code.
-    settings : of all methods but `passage_walk`.
+    settings, k : of all methods but `passage_walk`; K is the number of passages in a context.
     scorer : returns the scorer of PromptRank; called for that method only.
-    k : K, number of passages in a context; not used by `passage_walk`.
     """
 
     def __init__(
