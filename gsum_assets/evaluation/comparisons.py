@@ -74,12 +74,10 @@ class Group:
         of_metric: dict[str, dict[str, Estimate]] = {}
         for mask, columns in alike.items():
             values = self.values[np.frombuffer(mask, dtype=bool)][:, columns]
-            for column, mean, ends in zip(
-                columns, values.mean(axis=0), intervals(values), strict=True
-            ):
+            means, ends = values.mean(axis=0).tolist(), intervals(values).tolist()
+            for column, mean, (low, high) in zip(columns, means, ends, strict=True):
                 metric, method = self.columns[column]
-                low, high = ends.tolist()
-                estimate = Estimate(round(float(mean), _DECIMALS), low, high, len(values))
+                estimate = Estimate(round(mean, _DECIMALS), low, high, len(values))
                 of_metric.setdefault(metric, {})[method] = estimate
         return of_metric
 
@@ -90,34 +88,23 @@ class Group:
             of_metric.setdefault(metric, []).append(column)
         for metric, columns in of_metric.items():
             known = ~np.isnan(self.values[:, columns])
-            if (known == known[:, :1]).all():
-                values = self.values[known[:, 0]][:, columns]
-                tables = pairwise(values)
-                compared = {
-                    (i, j): Difference._make(
-                        [*(float(table[i, j]) for table in tables), len(values)]
-                    )
-                    for i, j in combinations(range(values.shape[1]), 2)
-                }
-            else:
-                compared = _differences_where_known(self.values[:, columns])
+            values = self.values[:, columns]
             methods = [self.columns[column][1] for column in columns]
-            for (i, j), difference in compared.items():
-                yield metric, methods[i], methods[j], difference
-
-
-def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:
-    """Return the same with missing values (NaN), adjusted by Holm's method."""
-    compared = {}
-    for i, j in combinations(range(values.shape[1]), 2):
-        both = values[~np.isnan(values[:, [i, j]]).any(axis=1)]
-        if len(both):
-            compared[i, j] = compare(both[:, i], both[:, j])
-    adjusted = holm([comparison.p_value for comparison in compared.values()])
-    return {
-        pair: Difference(c.difference, c.low, c.high, c.p_value, p, c.n)
-        for (pair, c), p in zip(compared.items(), adjusted, strict=True)
-    }
+            pairs = list(combinations(range(len(columns)), 2))
+            if (known == known[:, :1]).all():
+                values = values[known[:, 0]]
+                tables = pairwise(values)
+                for i, j in pairs:
+                    cells = (float(table[i, j]) for table in tables)
+                    yield metric, methods[i], methods[j], Difference(*cells, len(values))
+                continue
+            compared = {}  # over the questions that both have, adjusted by Holm's method
+            for i, j in pairs:
+                if (both := known[:, i] & known[:, j]).any():
+                    compared[i, j] = compare(values[both, i], values[both, j])
+            adjusted = holm([comparison.p_value for comparison in compared.values()])
+            for ((i, j), c), p in zip(compared.items(), adjusted, strict=True):
+                yield metric, methods[i], methods[j], Difference(*c[:4], p, c.n)
 
 
 def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -91,27 +92,22 @@ def score_answers(
     no mean; `coverage` is the fraction of answered questions, including answers that the documents
     do not say. Rankings are scored by documents if the question is on the whole corpus, and by
     passages if the source marks them. For the texts that answers were written from see
-    `reading.py`.
-
-    Parameters
-    ----------
-    read : the texts that answers were written from; None: not scored.
-    sources : rows of `answer_sources`; None: not scored.
-    further : scores of other metrics, one for each sample of an answer.
+    `reading_rows`, and `further` for other metrics of samples.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))
-    rows = sorted(
-        [
-            *_mean_over_samples(_answer_rows(answers)),
-            *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
-            *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
-            *_mean_over_samples(reading_rows(questions, read, n_word_pieces) if read else iter(())),
-            *_mean_over_samples(_evidence_rows(questions, sources) if sources else iter(())),
-            *_mean_over_samples(further),
-            *_retrieval_rows(questions, rankings, cut_offs),
-        ]
+    of_samples = chain(
+        _answer_rows(answers),
+        _bertscore_rows(answers, bertscorer),
+        reading_rows(questions, read, n_word_pieces) if read else (),
+        _evidence_rows(questions, sources) if sources else (),
+        further,
+        _retrieval_rows(questions, rankings, cut_offs),
     )
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for query_id, metric, value in of_samples:
+        values[query_id, metric].append(value)
+    rows = sorted((*key, sum(of_key) / len(of_key)) for key, of_key in values.items())
     best = rankings.filter(pc.equal(rankings["rank"], 1))
     seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
     for row in summaries.select(["query_id", "latency_s"]).to_pylist():
@@ -141,6 +137,7 @@ def _answers(questions: Mapping[str, dict], summaries: pa.Table) -> Iterator[_An
 
 def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
     for answer in answers:
+        yield answer.query_id, "coverage", float(bool(answer.text))
         if answer.form == "choice":
             right = is_right(answer.text, answer.options, answer.references)
             yield answer.query_id, "accuracy", right
@@ -176,14 +173,6 @@ def _evidence_rows(questions: Mapping[str, dict], sources: pa.Table) -> Iterator
             answer[row["sentence"]] = answer.get(row["sentence"], False) or found
     for (query_id, _), of_sentence in is_evidence.items():
         yield query_id, "answer_p", sum(of_sentence.values()) / len(of_sentence)
-
-
-def _mean_over_samples(rows: Iterable[Row]) -> Iterator[Row]:
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for query_id, metric, value in rows:
-        values[query_id, metric].append(value)
-    for (query_id, metric), of_samples in values.items():
-        yield query_id, metric, sum(of_samples) / len(of_samples)
 
 
 def _retrieval_rows(
@@ -245,22 +234,17 @@ def _scored(inputs: Inputs, family: Family) -> Result:
     support = Support(lambda: inputs.model("embedding_model"))
 
     def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
+        queries, summaries = step_inputs.table("queries"), step_inputs.table("summaries")
         return score_answers(
-            step_inputs.table("queries"),
-            step_inputs.table("summaries"),
+            queries,
+            summaries,
             step_inputs.table("rankings"),
             settings.cut_offs,
             bertscorer,
             family.texts_read(step_inputs),
             k,
             step_inputs.table("answer_sources") if k is None else None,
-            statement_rows(
-                step_inputs.table("queries"),
-                step_inputs.table("summaries"),
-                assertions,
-                support,
-                settings.claims,
-            ),
+            statement_rows(queries, summaries, assertions, support, settings.claims),
         )
 
     scores = scores_of(inputs, None)
