@@ -13,7 +13,7 @@ from gsum_resources.settings.schema import JudgeSettings, LlmSettings, Settings
 from tests.checks.indexed import evaluations
 from tests.conftest import House
 from tests.evaluation.judges.scripted_judges import texts_of, verdict
-from tests.evaluation.test_generate_questions import writer
+from tests.evaluation.test_questions import writer
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 from tests.servers.replies import text_for, wanted_schema
