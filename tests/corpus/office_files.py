@@ -179,26 +179,45 @@ def epub(chapters: Sequence[str], title: str = "", encrypted: str = "") -> bytes
     return archive(files | {f"O/{name}": html for name, html in pages})
 
 
-def odt(body: str, title: str = "", before: str = "") -> bytes:
-    """An OpenDocument text; `body` in XML with the prefixes text and table, `before` its DTD."""
+def word(body: str, parts: Mapping[str, str] | None = None) -> bytes:
+    """A Word file; body and parts, such as comments, in XML with the prefix w."""
+    main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    files = {"word/document.xml": f'<w:d xmlns:w="{main}"><w:body>{body}</w:body></w:d>'}
+    for name, xml in (parts or {}).items():
+        files[f"word/{name}.xml"] = f'<w:{name} xmlns:w="{main}">{xml}</w:{name}>'
+    return archive(files)
+
+
+def odt(body: str, title: str = "", before: str = "", styles: str = "") -> bytes:
+    """An OpenDocument text.
+
+    `body` and `styles` in XML with the prefixes office, text, table, style and draw, `before` its
+    DTD.
+    """
     office = "urn:oasis:names:tc:opendocument:xmlns"
-    names = " ".join(f'xmlns:{n}="{office}:{n}:1.0"' for n in ("office", "text", "table"))
+    names = " ".join(f'xmlns:{n}="{office}:{n}:1.0"' for n in ("office", "text", "table", "style"))
+    names += f' xmlns:draw="{office}:drawing:1.0"'
     content = (
-        f"{before}<office:document-content {names}><office:body><office:text>{body}</office:text>"
+        f"{before}<office:document-content {names}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body><office:text>{body}</office:text>"
         "</office:body></office:document-content>"
     )
     meta = f'<m xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></m>'
     return archive({"META-INF/manifest.xml": "<m/>", "content.xml": content, "meta.xml": meta})
 
 
-def xlsx(sheets: Mapping[str, Mapping[str, str | float | tuple[str, float]]]) -> bytes:
+def xlsx(
+    sheets: Mapping[str, Mapping[str, str | float | tuple[str, float]]], hidden: str = ""
+) -> bytes:
     """An Excel workbook; cells by their address, a formula with the value stored for it."""
     package = "http://schemas.openxmlformats.org/package/2006"
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    states = "visible", "hidden"
     listed = "".join(
-        f'<sheet name="{name}" sheetId="{i}" r:id="r{i}"/>' for i, name in enumerate(sheets, 1)
+        f'<sheet name="{name}" sheetId="{i}" r:id="r{i}" state="{states[name == hidden]}"/>'
+        for i, name in enumerate(sheets, 1)
     )
     related = "".join(
         f'<Relationship Id="r{i}" Type="{office}/worksheet" Target="worksheets/s{i}.xml"/>'

@@ -61,9 +61,9 @@ _CAPTIONS = Format("captions", "captions", ("webvtt-py",), "time", is_markdown=F
 _WORKBOOK = Format("workbook", "office", ("python-calamine",), "row", is_markdown=False)
 FORMATS = {
     ".pdf": Format("pdf", "pdf", ("pypdfium2",), is_markdown=False),
-    ".docx": Format("docx", "office", ("mammoth", *_HTML)),
-    ".odt": Format("odt", "office", _HTML),
-    ".rtf": Format("rtf", "office", ("striprtf",)),
+    ".docx": Format("docx", "office", _HTML),
+    ".odt": Format("odt", "opendocument", _HTML),
+    ".rtf": Format("rtf", "rtf"),
     ".pptx": Format("pptx", "office", ("python-pptx",), "slide", is_markdown=False),
     ".xlsx": _WORKBOOK,
     ".xls": _WORKBOOK,
@@ -145,6 +145,17 @@ def counted(*left_out: tuple[str, Sequence[str]]) -> str:
         if texts:
             parts.append(f"{len(texts):,} {plural}" + (f" ({shown})" if shown else ""))
     return "; ".join(parts)[:_LONGEST_COUNT]
+
+
+def accepted(n_deletions: int, n_insertions: int, n_moves: int, n_comments: int) -> str:
+    """Return a last paragraph that says that a file has tracked changes and comments, or ""."""
+    numbers = {"deletion": n_deletions, "insertion": n_insertions, "move": n_moves}
+    said = [
+        f"{n:,} tracked {name if n == 1 else _plural(name)}" for name, n in numbers.items() if n
+    ]
+    said = [f"{' and '.join(said)}, read as accepted"] if said else []
+    said += [f"{n_comments:,} comment{'s' if n_comments > 1 else ''}"] if n_comments else []
+    return f"\n\n[This file has {'; '.join(said)}.]" if said else ""
 
 
 def _plural(name: str) -> str:

@@ -17,10 +17,11 @@ from gsum_assets.corpus.conversion.formats import (
     tidied,
     useful_title,
 )
+from gsum_assets.corpus.conversion.marks import marked, ticked
 from gsum_assets.corpus.decoding import NotTextError, decode
 
 _UNREAD = (
-    "script, style, noscript, template, nav, svg, iframe, button, select, [hidden], "
+    "noscript, nav, iframe, button, "
     "[aria-hidden=true], [role=navigation], [role=search], [role=banner], [role=contentinfo], "
     "a.headerlink, body > header, body > footer, body > aside"
 )
@@ -32,7 +33,7 @@ _NAVIGATION = re.compile(
 _MAIN = ("main", "[role=main]", "article")
 _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
-_PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del"]
+_PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "s"]
 _XML_NAMES = {
     "c": "urn:oasis:names:tc:opendocument:xmlns:container",
     "o": "http://www.idpf.org/2007/opf",
@@ -93,7 +94,8 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
     title = _title(soup)
     for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
         comment.extract()
-    for tag in soup.select("script, style, template, svg, head" if whole else _UNREAD):
+    hidden = marked(soup)
+    for tag in [] if whole else soup.select(_UNREAD):
         tag.decompose()
     root: Any = soup.body or soup
     if not whole:
@@ -103,7 +105,7 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
             if any(_NAVIGATION.fullmatch(name) for name in names):
                 tag.decompose()
         root = _main(root)
-    return Converted(title, _markdown(root))
+    return Converted(title, _markdown(root), left_out=hidden)
 
 
 def _main(root: Any) -> Any:
@@ -140,7 +142,7 @@ def _markdown(root: Any) -> str:
         wrap=True,  # joins the lines of a paragraph
         wrap_width=None,
     )
-    text = tidied(converter.convert_soup(root)).replace("\xa0", " ")
+    text = ticked(tidied(converter.convert_soup(root)).replace("\xa0", " "))
     return single_blank_lines("\n".join(line.rstrip() for line in text.split("\n")))
 
 
@@ -165,16 +167,18 @@ def convert_epub(content: bytes, report: Report) -> Converted:
                 f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
                 "without it"
             )
-        texts = []
+        texts, left_out = [], []
         for number, name in enumerate(chapters, start=1):
             html = decoded(archive.read(name))
-            texts.append(html_to_markdown(html, whole=True).text)
+            chapter = html_to_markdown(html, whole=True)
+            texts.append(chapter.text)
+            left_out += [f"{posixpath.basename(name)}: {chapter.left_out}"] * bool(chapter.left_out)
             report(number, len(chapters))
     text = "\n\n".join(text for text in texts if text.strip())
     if not text:
         raise ConversionError("the book has no text, perhaps only pictures; remove it")
     title = root.findtext(".//d:title", "", _XML_NAMES)
-    return Converted(useful_title(title), text)
+    return Converted(useful_title(title), text, left_out="; ".join(left_out)[:900])
 
 
 def _chapters(package: Any, folder: str) -> list[str]:

@@ -1,62 +1,36 @@
-"""Text of Word, PowerPoint, OpenDocument, RTF and workbook files."""
+"""Text of Word, PowerPoint and workbook files."""
 
 import datetime as dt
 import io
-import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
-from html import escape
+from dataclasses import replace
 from typing import Any
 
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
     Report,
+    counted,
     paged,
+    raised,
     readable_as,
-    single_blank_lines,
-    tidied,
     useful_title,
-    with_text,
 )
-from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
+from gsum_assets.corpus.conversion.html import xml_root
+from gsum_assets.corpus.conversion.word import word_text
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
-_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-_ODF_TEXT, _ODF_TABLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}"
-_ODF_TAGS = {
-    f"{_ODF_TEXT}p": "p",
-    f"{_ODF_TEXT}list": "ul",
-    f"{_ODF_TEXT}list-item": "li",
-    f"{_ODF_TABLE}table": "table",
-    f"{_ODF_TABLE}table-row": "tr",
-    f"{_ODF_TABLE}table-cell": "td",
-}
-_ODF_BLANKS = {f"{_ODF_TEXT}s": " ", f"{_ODF_TEXT}tab": " ", f"{_ODF_TEXT}line-break": "<br/>"}
-_ODF_UNREAD = frozenset(
-    {
-        f"{_ODF_TEXT}tracked-changes",  # deleted text
-        f"{_ODF_TEXT}table-of-content",
-        f"{_ODF_TEXT}sequence-decls",
-        f"{{{_ODF}office:1.0}}annotation",
-    }
-)
-_RTF_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
-_RTF_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
-_EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
 
 
 def convert_docx(content: bytes, _: Report) -> Converted:
     """Return a Word file as Markdown; headings are those of its styles."""
-    import mammoth
-
     title = _title(content, "Word", "word/document.xml")
     with _readable_by("Word"):
-        without_images = mammoth.images.img_element(lambda image: {"src": ""})
-        html = mammoth.convert_to_html(io.BytesIO(content), convert_image=without_images).value
-    return with_text(title, html_to_markdown(html, whole=True).text)
+        return word_text(content, title)
 
 
 def convert_pptx(content: bytes, report: Report) -> Converted:
@@ -66,16 +40,20 @@ def convert_pptx(content: bytes, report: Report) -> Converted:
     title = _title(content, "PowerPoint", "ppt/presentation.xml")
     with _readable_by("PowerPoint"):
         slides = list(Presentation(io.BytesIO(content)).slides)
-        texts = []
+        texts, hidden = [], []
         for number, slide in enumerate(slides, start=1):
-            texts.append("\n\n".join(_blocks(slide)))
+            text = "\n\n".join(_blocks(slide))
+            is_hidden = slide.element.get("show") in ("0", "false")
+            hidden += [text] if is_hidden else []
+            texts.append("" if is_hidden else text)
             report(number, len(slides))
     if not any(text.strip() for text in texts):
         raise ConversionError(
             f"no text on its {len(texts):,} slides, perhaps only pictures; describe them in text, "
             "or remove it"
         )
-    return paged(title, texts)
+    left_out = counted(("hidden slide", hidden))
+    return replace(paged(title, texts), left_out=left_out)
 
 
 def _title(content: bytes, program: str, member: str) -> str:
@@ -89,7 +67,7 @@ def _title(content: bytes, program: str, member: str) -> str:
         archive.getinfo(member)
         has_title = "docProps/core.xml" in archive.namelist()
         properties = archive.read("docProps/core.xml") if has_title else b""
-    with suppress(ValueError):
+    with suppress(ValueError, SyntaxError):
         return useful_title(xml_root(properties).findtext(_TITLE, ""))
     return ""
 
@@ -103,22 +81,58 @@ def _blocks(slide: Any) -> Iterator[str]:
     title = slide.shapes.title
     if title is not None and title.text_frame.text.strip():
         yield f"## {' '.join(title.text_frame.text.split())}"
-    for shape in slide.shapes:
+    for shape in _by_place(slide.shapes):
         if title is None or shape.shape_id != title.shape_id:
             yield from _texts(shape)
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
         yield from [f"Notes: {_clean(notes.text)}"] if notes.text.strip() else []
 
 
+def _by_place(shapes: Any) -> list[Any]:
+    """Return shapes from top to bottom, those in one row from left to right."""
+    placed = [(shape.top or 0, shape.left or 0, shape.height or 0, shape) for shape in shapes]
+    rows: list[list[tuple[int, int, int, Any]]] = []
+    for entry in sorted(placed, key=lambda entry: entry[0]):
+        if rows and entry[0] < rows[-1][0][0] + 0.5 * min(entry[2], rows[-1][0][2]):
+            rows[-1].append(entry)
+        else:
+            rows.append([entry])
+    return [entry[3] for row in rows for entry in sorted(row, key=lambda entry: entry[1])]
+
+
 def _texts(shape: Any) -> Iterator[str]:
+    described = shape.element.xpath("./*/p:cNvPr/@descr")
+    if described and described[0].strip():
+        yield f"[picture: {' '.join(described[0].split())}]"
     if hasattr(shape, "shapes"):  # a group
-        for inner in shape.shapes:
+        for inner in _by_place(shape.shapes):
             yield from _texts(inner)
     elif getattr(shape, "has_table", False):
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
         yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    elif getattr(shape, "has_chart", False):
+        titles = shape.chart._chartSpace.xpath(".//c:title//a:t/text()")
+        if text := " ".join(" ".join(titles).split()):
+            yield f"[chart: {text}]"
     elif shape.has_text_frame and shape.text_frame.text.strip():
-        yield _clean(shape.text_frame.text)
+        yield _clean("\v".join(map(_paragraph, shape.text_frame.paragraphs)))
+
+
+def _paragraph(paragraph: Any) -> str:
+    """Return the text of a paragraph with marks of raised and struck runs."""
+    text = ""
+    for run in paragraph._p.xpath("./a:r | ./a:br | ./a:fld"):
+        words = "".join(t.text or "" for t in run.xpath("./a:t")) or "\v" * run.tag.endswith("}br")
+        properties = run.find(f"{_DRAWING}rPr")
+        form = properties.attrib if properties is not None else {}
+        if form.get("strike", "noStrike") != "noStrike" and words.strip():
+            words = f"{' ' * text[-1:].isalnum()}~~{words}~~"
+        elif int(form.get("baseline", 0)) > 0:
+            words = raised(text, words)
+        elif text.endswith("~~") and words[:1].isalnum():
+            words = f" {words}"
+        text += words
+    return text
 
 
 def _clean(text: str) -> str:
@@ -127,70 +141,9 @@ def _clean(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def convert_odt(content: bytes, _: Report) -> Converted:
-    """Return an OpenDocument text as Markdown, headings by their outline level."""
-    with (
-        readable_as("OpenDocument", "open it in LibreOffice and save it again"),
-        zipfile.ZipFile(io.BytesIO(content)) as archive,
-    ):
-        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise ConversionError("encrypted; save it without a password")
-        body = xml_root(archive.read("content.xml")).find(f".//{{{_ODF}office:1.0}}text")
-        has_meta = "meta.xml" in archive.namelist()
-        title = xml_root(archive.read("meta.xml")).findtext(_TITLE, "") if has_meta else ""
-        if body is None:
-            raise ValueError("content.xml holds no text")
-    text = html_to_markdown(f"<body>{_odf_inner(body)}</body>", whole=True).text
-    return with_text(useful_title(title), text)
-
-
-def _odf_inner(element: Any) -> str:
-    """Return the content of an element as HTML."""
-    pieces = [escape(element.text or "", quote=False)]
-    for child in element:
-        pieces += [_odf_html(child), escape(child.tail or "", quote=False)]
-    return "".join(pieces)
-
-
-def _odf_html(element: Any) -> str:
-    tag = element.tag
-    if not isinstance(tag, str) or tag in _ODF_UNREAD:  # not a string: a comment or an entity
-        return ""
-    if tag in _ODF_BLANKS:
-        return _ODF_BLANKS[tag]
-    inner = _odf_inner(element)
-    if tag == f"{_ODF_TEXT}h":
-        level = element.get(f"{_ODF_TEXT}outline-level", "1")
-        level = min(int(level), 6) if level.isdigit() else 1
-        return f"<h{level}>{inner}</h{level}>"
-    if tag == f"{_ODF_TEXT}note":
-        bodies = element.iterfind(f"{_ODF_TEXT}note-body")
-        note = " ".join("".join(text for body in bodies for text in body.itertext()).split())
-        return f" ({escape(note, quote=False)})"
-    name = _ODF_TAGS.get(tag)
-    return f"<{name}>{inner}</{name}>" if name else inner
-
-
-def convert_rtf(content: bytes, _: Report) -> Converted:
-    """Return an RTF file as Markdown; headings are the paragraphs with an outline level."""
-    from striprtf.striprtf import rtf_to_text
-
-    if not content.lstrip().startswith(b"{\\rtf"):
-        raise ConversionError("not RTF: it does not begin with {\\rtf; save it as RTF again")
-    source = content.decode("cp1252", "replace")  # other characters are escaped in RTF
-    marked = _RTF_LEVEL.sub(
-        lambda level: rf"\outlinelevel{level[1]} {'#' * (int(level[1]) + 1)} ", source
-    )
-    title = _RTF_TITLE.search(source)
-    with readable_as("RTF", "save it again"):
-        text = rtf_to_text(marked, errors="replace")
-        name = rtf_to_text(rf"{{\rtf1 {title[1]}}}", errors="replace") if title else ""
-    return with_text(useful_title(name), single_blank_lines(_EMPTY_HEADING.sub("", tidied(text))))
-
-
 def convert_workbook(content: bytes, report: Report) -> Converted:
     """Return the rows of all sheets as a Markdown table, formulas by their stored values."""
-    from python_calamine import CalamineWorkbook
+    from python_calamine import CalamineWorkbook, SheetVisibleEnum
 
     lines: list[str] = []
     starts: list[int] = []
@@ -201,7 +154,15 @@ def convert_workbook(content: bytes, report: Report) -> Converted:
         CalamineWorkbook.from_filelike(io.BytesIO(content)) as book,
     ):
         names = book.sheet_names
+        shown = {
+            sheet.name
+            for sheet in book.sheets_metadata
+            if sheet.visible == SheetVisibleEnum.Visible
+        }
+        hidden = [name for name in names if name not in shown]
         for number, name in enumerate(names, start=1):
+            if name in hidden:
+                continue
             for label, line in _sheet(book.get_sheet_by_index(number - 1), name):
                 if label:
                     starts.append(length)
@@ -211,7 +172,8 @@ def convert_workbook(content: bytes, report: Report) -> Converted:
             report(number, len(names))
     if not labels:
         raise ConversionError(f"no text in its {len(names):,} sheets; fill it or remove it")
-    return Converted("", "\n".join(lines), tuple(starts), tuple(labels))
+    left_out = counted(("hidden sheet", hidden))
+    return Converted("", "\n".join(lines), tuple(starts), tuple(labels), left_out)
 
 
 def _sheet(sheet: Any, name: str) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ from gsum_assets.corpus.conversion.formats import (
     raised,
     useful_title,
 )
+from gsum_assets.corpus.conversion.marks import ticked
 
 _OCR = "recognize its text first, for example with `ocrmypdf {}in.pdf out.pdf`, and use the result"
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -31,7 +32,7 @@ _FIRST_NUMBER = re.compile(r"(\d{1,4}) +(?=\S)")
 _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\s\ufffe](?:[^\r\n\ufffe]*(?:[^\s\ufffe]|\ufffe))?")
 """A line; PDFium has U+FFFE for a hyphen at its end, and nothing else before the next line."""
-_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ud800-\udfff\ufffe\uffff]")
+_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ud800-\udfff\ufffe\uffff☐☑☒]")
 _DIGITS = re.compile(r"\d+")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _DESCENT = 0.2  # share of a character's height below the baseline
@@ -365,7 +366,7 @@ def _shift(difference: float, size: float) -> int:
 
 def _clean(text: str) -> str:
     """Return characters that print; a mark of a hyphen at a line's end is a hyphen."""
-    return _UNPRINTED.sub("", text.replace("\ufffe", "-").replace("\xad", "-"))
+    return _UNPRINTED.sub("", ticked(text.replace("\ufffe", "-").replace("\xad", "-")))
 
 
 def _annotations(page: Any) -> list[str]:

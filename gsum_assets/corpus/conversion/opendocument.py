@@ -1,0 +1,203 @@
+"""Text of OpenDocument texts."""
+
+import io
+import posixpath
+import zipfile
+from html import escape
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    Report,
+    accepted,
+    counted,
+    readable_as,
+    useful_title,
+    with_text,
+)
+from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
+
+_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:"
+_TEXT, _TABLE, _STYLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}", f"{{{_ODF}style:1.0}}"
+_DRAW, _OFFICE, _CHART = (f"{{{_ODF}{name}:1.0}}" for name in ("drawing", "office", "chart"))
+_MATH = "{http://www.w3.org/1998/Math/MathML}math"
+_TAGS = {
+    f"{_TEXT}p": "p",
+    f"{_TEXT}list-item": "li",
+    f"{_TEXT}ruby-text": "rt",
+    f"{_TABLE}table": "table",
+    f"{_TABLE}table-row": "tr",
+    f"{_TABLE}table-cell": "td",
+    f"{_TABLE}covered-table-cell": "td",
+}
+_BLANKS = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": "<br/>"}
+_UNREAD = frozenset(
+    {
+        f"{_TEXT}tracked-changes",  # deleted text
+        f"{_TEXT}table-of-content",
+        f"{_TEXT}sequence-decls",
+        f"{_OFFICE}annotation-end",
+    }
+)
+_HIDDEN = (f"{_TEXT}hidden-text", f"{_TEXT}hidden-paragraph")
+
+
+def convert_odt(content: bytes, _: Report) -> Converted:
+    """Return an OpenDocument text as Markdown, headings by their outline level."""
+    with (
+        readable_as("OpenDocument", "open it in LibreOffice and save it again"),
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise ConversionError("encrypted; save it without a password")
+        has_meta = "meta.xml" in archive.namelist()
+        title = xml_root(archive.read("meta.xml")).findtext(_TITLE, "") if has_meta else ""
+        return _Text(archive).converted(useful_title(title))
+
+
+class _Text:
+    """The parts of an OpenDocument text, and what was left out."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = frozenset(archive.namelist())
+        self._root = xml_root(archive.read("content.xml"))
+        self._styles: dict[str, Any] = {}
+        self._numbered: set[str] = set()
+        self._left_out: dict[str, list[str]] = {}
+        self._n_comments = 0
+        common = xml_root(archive.read("styles.xml")) if "styles.xml" in self._names else None
+        for root in (self._root, common) if common is not None else (self._root,):
+            for style in root.iter(f"{_STYLE}style"):
+                properties = style.find(f"{_STYLE}text-properties")
+                self._styles[style.get(f"{_STYLE}name")] = {} if properties is None else properties
+            for style in root.iter(f"{_TEXT}list-style"):
+                if style.find(f"{_TEXT}list-level-style-number") is not None:
+                    self._numbered.add(style.get(f"{_STYLE}name"))
+        edges = common.iter(f"{_STYLE}header", f"{_STYLE}footer") if common is not None else ()
+        for edge in edges:
+            self._drop("running line", edge)
+
+    def converted(self, title: str) -> Converted:
+        body = self._root.find(f".//{_OFFICE}text")
+        if body is None:
+            raise ValueError("content.xml holds no text")
+        regions = [r.tag for r in self._root.iter(f"{_TEXT}insertion", f"{_TEXT}deletion")]
+        for deletion in self._root.iter(f"{_TEXT}deletion"):
+            for paragraph in deletion.iter(f"{_TEXT}p", f"{_TEXT}h"):
+                self._drop("deleted part", paragraph)
+        page = html_to_markdown(f"<body>{self._inner(body)}</body>", whole=True)
+        counts = [regions.count(f"{_TEXT}{kind}") for kind in ("deletion", "insertion")]
+        tail = accepted(counts[0], counts[1], 0, self._n_comments)
+        left_out = counted(*self._left_out.items())
+        return Converted(title, with_text(title, page.text).text + tail, left_out=left_out)
+
+    def _drop(self, kind: str, element: Any) -> str:
+        text = " ".join("".join(element.itertext()).split())
+        if text:
+            self._left_out.setdefault(kind, []).append(text)
+        return ""
+
+    def _inner(self, element: Any) -> str:
+        """Return the content of an element as HTML."""
+        pieces = [escape(element.text or "", quote=False)]
+        for child in element:
+            pieces += [self._html(child), escape(child.tail or "", quote=False)]
+        return "".join(pieces)
+
+    def _html(self, element: Any) -> str:
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _UNREAD:  # not a string: a comment or an entity
+            return ""
+        if tag in _BLANKS:
+            return _BLANKS[tag]
+        style = self._styles.get(element.get(f"{_TEXT}style-name"), {})
+        is_hidden = tag in _HIDDEN or element.get(f"{_TABLE}visibility") == "collapse"
+        if is_hidden or style.get(f"{_TEXT}display") == "none":
+            return self._drop("hidden part", element)
+        if tag == f"{_OFFICE}annotation":
+            return self._comment(element)
+        inner = self._inner(element)
+        if tag == f"{_TEXT}h":
+            level = element.get(f"{_TEXT}outline-level", "1")
+            level = min(int(level), 6) if level.isdigit() else 1
+            return f"<h{level}>{inner}</h{level}>"
+        if tag == f"{_TEXT}note":
+            bodies = element.iterfind(f"{_TEXT}note-body")
+            note = " ".join("".join(text for body in bodies for text in body.itertext()).split())
+            return f" ({escape(note, quote=False)})"
+        if tag == f"{_TEXT}list":
+            return self._list(element, inner)
+        if tag == f"{_DRAW}frame":
+            described, rest = [], ""
+            for child in element:
+                if str(child.tag).endswith(("}title", "}desc")):
+                    described.append(child.text or "")
+                else:
+                    rest += self._html(child)
+            alt = " ".join(" ".join(described).split())
+            return (f'<img alt="{escape(alt)}"/> ' if alt else "") + rest
+        if tag == f"{_DRAW}object":
+            return self._object(element)
+        if style.get(f"{_STYLE}text-line-through-style", "none") != "none":
+            inner = f"<s>{inner}</s>"
+        place = style.get(f"{_STYLE}text-position", "").split(" ")[0]
+        if place == "super" or (place.endswith("%") and place[0] not in "-0"):
+            inner = f"<sup>{inner}</sup>"
+        elif place == "sub" or place.startswith("-"):
+            inner = f"<sub>{inner}</sub>"
+        name = _TAGS.get(tag)
+        return f"<{name}>{inner}</{name}>" if name else inner
+
+    def _list(self, element: Any, inner: str) -> str:
+        outer, name = element, ""
+        while outer is not None and not (name := outer.get(f"{_TEXT}style-name")):
+            outer = next(outer.iterancestors(f"{_TEXT}list"), None)
+        if outer is None or name not in self._numbered:
+            return f"<ul>{inner}</ul>"
+        before = [e for e in self._root.iter(f"{_TEXT}list") if e.get(f"{_TEXT}style-name") == name]
+        n_before = 0
+        if element.get(f"{_TEXT}continue-numbering") == "true" and element in before:
+            for other in reversed(before[: before.index(element)]):
+                n_before += len(other.findall(f"{_TEXT}list-item"))
+                if other.get(f"{_TEXT}continue-numbering") != "true":
+                    break
+        item = element.find(f"{_TEXT}list-item")
+        start = item.get(f"{_TEXT}start-value", "") if item is not None else ""
+        return f'<ol start="{start or n_before + 1}">{inner}</ol>'
+
+    def _comment(self, element: Any) -> str:
+        self._n_comments += 1
+        creator = next((c.text or "" for c in element if str(c.tag).endswith("}creator")), "")
+        said = " ".join("".join(p.itertext()) for p in element.iter(f"{_TEXT}p"))
+        by = f", {creator}" if creator else ""
+        return escape(f" [comment{by}: {' '.join(said.split())}]", quote=False)
+
+    def _object(self, element: Any) -> str:
+        """Return a formula as MathML, of a chart its titles."""
+        link = element.get("{http://www.w3.org/1999/xlink}href", "")
+        name = posixpath.normpath(posixpath.join(link, "content.xml"))
+        root = element.find(_MATH)
+        if root is None and name in self._names:
+            root = xml_root(self._archive.read(name))
+        if root is None:
+            return ""
+        math = root if root.tag == _MATH else root.find(f".//{_MATH}")
+        if math is not None:
+            return _plain_tags(math)
+        titles = (" ".join("".join(t.itertext()).split()) for t in root.iter(f"{_CHART}title"))
+        text = " ".join(titles)
+        return f" [chart: {escape(text, quote=False)}] " if text else ""
+
+
+def _plain_tags(element: Any) -> str:
+    """Return an element without the prefixes and attributes of its tags."""
+    name = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    if name in ("", "annotation"):  # a formula in StarMath
+        return ""
+    inner = escape(element.text or "", quote=False) + "".join(
+        _plain_tags(child) + escape(child.tail or "", quote=False) for child in element
+    )
+    return f"<{name}>{inner}</{name}>"

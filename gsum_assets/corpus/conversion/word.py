@@ -1,0 +1,343 @@
+"""Text of Word files, with what their form says: numbers of lists, changes, comments, notes."""
+
+import io
+import posixpath
+import re
+import zipfile
+from collections import Counter
+from html import escape
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import Converted, accepted, counted, with_text
+from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_PROPERTIES = "pPr rPr tblPr tblGrid trPr tcPr sectPr sdtPr sdtEndPr rubyPr ctrlPr"
+_CODES = "instrText delInstrText fldData proofErr bookmarkStart bookmarkEnd delText annotationRef"
+_UNREAD = frozenset([*_PROPERTIES.split(), *_CODES.split(), "Fallback"])
+_HEADING = re.compile(r"heading (\d)|title", re.IGNORECASE)
+_SYMBOLS = {
+    "FE": "[x]",
+    "FD": "[x]",
+    "53": "[x]",
+    "54": "[x]",
+    "A8": "[ ]",
+    "6F": "[ ]",
+    "A3": "[ ]",
+    "FC": "✓",
+    "FB": "✗",
+    "E0": "→",
+}  # of the fonts Wingdings; fmt: skip
+_MATH = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "rad": "msqrt"}
+_ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"}
+_ROMAN |= {10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"}
+_OFF = ("0", "false", "off", "none")
+
+
+class WordFile:
+    """The parts of a Word file, and what was left out of its text or accepted in it."""
+
+    def __init__(self, content: bytes) -> None:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]
+            self._parts = {n: archive.read(n) for n in names if n.startswith("word/")}
+        self._left_out: dict[str, list[str]] = {}
+        self._changes: Counter[str] = Counter()
+        self._boxes: list[str] = []
+        self._footnotes = self._by_id("word/footnotes.xml", "footnote")
+        endnotes = self._by_id("word/endnotes.xml", "endnote")
+        self._footnotes |= {f"e{key}": note for key, note in endnotes.items()}
+        self._comments = self._by_id("word/comments.xml", "comment")
+        self._styles = self._by_id("word/styles.xml", "style", f"{_W}styleId")
+        self._numbers = _Numbers(self._root("word/numbering.xml"))
+        relations = self._root("word/_rels/document.xml.rels")
+        self._targets = (
+            {r.get("Id"): r.get("Target") for r in relations} if relations is not None else {}
+        )
+
+    def text(self) -> str:
+        """Return the document as Markdown."""
+        root = self._root("word/document.xml")
+        body = root.find(f"{_W}body") if root is not None else None
+        if body is None:
+            raise ValueError("word/document.xml has no body")
+        page = html_to_markdown(f"<body>{self._blocks(body)}</body>", whole=True)
+        kinds = ("deletion", "insertion", "move", "comment")
+        return page.text + accepted(*(self._changes[kind] for kind in kinds))
+
+    def left_out(self) -> str:
+        """Return what is not in the text, with counts."""
+        for name in sorted(self._parts):
+            if re.fullmatch(r"word/(header|footer)\d*\.xml", name):
+                text = " ".join(self._root(name).itertext(f"{_W}t")).strip()
+                self._left_out.setdefault("running line", []).extend([text] if text else [])
+        return counted(*self._left_out.items())
+
+    def _root(self, name: str) -> Any:
+        return xml_root(self._parts[name]) if name in self._parts else None
+
+    def _by_id(self, part: str, tag: str, key: str = f"{_W}id") -> dict[str, Any]:
+        root = self._root(part)
+        return {} if root is None else {e.get(key): e for e in root.iterfind(f"{_W}{tag}")}
+
+    def _blocks(self, element: Any) -> str:
+        """Return paragraphs and tables as HTML, lines of one list together."""
+        pieces: list[str] = []
+        for child in element:
+            name = _name(child)
+            if name == "p":
+                pieces.append(self._paragraph(child))
+            elif name == "tbl":
+                pieces.append(self._table(child))
+            elif name in ("del", "moveFrom"):
+                self._deleted(child)
+            elif name not in _UNREAD:
+                pieces.append(self._blocks(child))
+        html = "".join(pieces)
+        return html.replace("</ul><ul>", "").replace("</div><div>", "<br/>")
+
+    def _paragraph(self, paragraph: Any) -> str:
+        properties = paragraph.find(f"{_W}pPr")
+        outside, self._boxes = self._boxes, []
+        inner = self._inline(paragraph)
+        boxes, self._boxes = "".join(self._boxes), outside
+        style = _value(properties, "pStyle")
+        level, number = self._outline(properties, style), self._number(properties, style)
+        if level and inner.strip():
+            return f"<h{level}>{number and number + ' '}{inner}</h{level}>{boxes}"
+        if number == "-":
+            return f"<ul><li>{inner}</li></ul>{boxes}"
+        tag = "div" if number else "p"
+        return f"<{tag}>{number and number + ' '}{inner}</{tag}>{boxes}"
+
+    def _outline(self, properties: Any, style: str) -> int:
+        level = _value(properties, "outlineLvl")
+        for _ in range(9):
+            entry = self._styles.get(style)
+            if level or entry is None:
+                break
+            heading = _HEADING.fullmatch(_value(entry, "name"))
+            if heading:
+                return min(int(heading[1] or 1), 6)
+            level, style = _value(entry.find(f"{_W}pPr"), "outlineLvl"), _value(entry, "basedOn")
+        return min(int(level) + 1, 6) if level.isdigit() and int(level) < 9 else 0
+
+    def _number(self, properties: Any, style: str) -> str:
+        """Return what Word shows before a paragraph of a list: its number, or "-"."""
+        for _ in range(9):
+            numbering = properties.find(f"{_W}numPr") if properties is not None else None
+            if numbering is not None:
+                return self._numbers.next(
+                    _value(numbering, "numId"), _value(numbering, "ilvl") or "0"
+                )
+            entry = self._styles.get(style)
+            if entry is None:
+                return ""
+            properties, style = entry.find(f"{_W}pPr"), _value(entry, "basedOn")
+        return ""
+
+    def _table(self, table: Any) -> str:
+        rows = []
+        for row in table.iter(f"{_W}tr"):
+            if next(row.iterancestors(f"{_W}tbl")) is not table:
+                continue
+            properties = row.find(f"{_W}trPr")
+            kind = next((k for k in ("del", "hidden") if _is_on(properties, k)), "")
+            if kind:
+                name = "hidden row" if kind == "hidden" else ""
+                self._drop(name, row) if name else self._deleted(row)
+                continue
+            cells = []
+            for cell in row.iterfind(f".//{_W}tc"):
+                if next(cell.iterancestors(f"{_W}tr")) is row:
+                    span = _value(cell.find(f"{_W}tcPr"), "gridSpan") or "1"
+                    cells.append(f'<td colspan="{escape(span)}">{self._blocks(cell)}</td>')
+            rows.append(f"<tr>{''.join(cells)}</tr>")
+        head = rows[0].replace("<td ", "<th ").replace("</td>", "</th>") if len(rows) > 1 else ""
+        return f"<table>{head}{''.join(rows[1:] if head else rows)}</table>"
+
+    def _inline(self, element: Any) -> str:
+        return "".join(self._html(child) for child in element)
+
+    def _html(self, element: Any) -> str:
+        name = _name(element)
+        if name in _UNREAD:
+            return ""
+        if name in ("del", "moveFrom"):
+            return self._deleted(element)
+        if name in ("ins", "moveTo"):
+            self._changes["insertion" if name == "ins" else "move"] += 1
+            return self._inline(element)
+        if name == "r":
+            return self._run(element)
+        if name == "t":
+            return escape(element.text or "", quote=False)
+        if name in ("tab", "br", "cr"):
+            return "<br/>" if name != "tab" and element.get(f"{_W}type") != "page" else " "
+        if name == "noBreakHyphen":
+            return "-"
+        if name == "sym":
+            return _SYMBOLS.get((element.get(f"{_W}char") or "")[-2:].upper(), "")
+        if name == "checkBox":
+            state = element.find(f"{_W}checked")
+            state = element.find(f"{_W}default") if state is None else state
+            return "[ ] " if state is None or state.get(f"{_W}val") in _OFF else "[x] "
+        if name == "ffData":
+            return "".join(map(self._html, element.iterfind(f"{_W}checkBox")))
+        if name in ("footnoteReference", "endnoteReference"):
+            note = self._footnotes.get(("e" if name[0] == "e" else "") + element.get(f"{_W}id", ""))
+            return "" if note is None else f" ({self._line_of(note)})"
+        if name == "commentReference":
+            return self._comment(element.get(f"{_W}id", ""))
+        if name == "txbxContent":
+            html = self._blocks(element)
+            self._boxes.append(html)
+            return ""
+        if name == "docPr":
+            alt = element.get("descr") or ""
+            return f' <img alt="{escape(alt)}"/> ' if alt.strip() else ""
+        if name == "chart":
+            return self._chart(element.get(f"{_REL}id", ""))
+        if name == "ruby":  # what is above comes first in the file
+            above, base = (element.find(f"{_W}{part}") for part in ("rt", "rubyBase"))
+            parts = ["" if part is None else self._inline(part) for part in (base, above)]
+            return f"{parts[0]} ({parts[1]})"
+        if name == "oMath":
+            return f"<math>{_math(element)}</math>"
+        return self._inline(element)
+
+    def _run(self, run: Any) -> str:
+        properties = run.find(f"{_W}rPr")
+        if _is_on(properties, "vanish"):
+            return self._drop("hidden part", run)
+        inner = self._inline(run)
+        if not inner.strip():
+            return inner
+        if _is_on(properties, "strike") or _is_on(properties, "dstrike"):
+            inner = f"<s>{inner}</s>"
+        tag = {"superscript": "sup", "subscript": "sub"}.get(_value(properties, "vertAlign"), "")
+        return f"<{tag}>{inner}</{tag}>" if tag else inner
+
+    def _deleted(self, element: Any) -> str:
+        self._changes["deletion" if _name(element) != "moveFrom" else "move"] += 1
+        texts = (text for text in element.itertext(f"{_W}delText", f"{_W}t"))
+        return self._drop("deleted part", "".join(texts))
+
+    def _drop(self, kind: str, element: Any) -> str:
+        text = element if isinstance(element, str) else "".join(element.itertext(f"{_W}t"))
+        if text.strip():
+            self._left_out.setdefault(kind, []).append(text)
+        return ""
+
+    def _line_of(self, element: Any) -> str:
+        return " ".join(re.sub("</?(p|div)>", " ", self._blocks(element)).split())
+
+    def _comment(self, key: str) -> str:
+        comment = self._comments.get(key)
+        if comment is None:
+            return ""
+        self._changes["comment"] += 1
+        author = escape(comment.get(f"{_W}author") or "", quote=False)
+        return f" [comment{author and ', '}{author}: {self._line_of(comment)}]"
+
+    def _chart(self, key: str) -> str:
+        target = self._targets.get(key) or ""
+        root = self._root(posixpath.normpath(posixpath.join("word", target)))
+        titles = [] if root is None else root.xpath(".//*[local-name()='title']")
+        text = " ".join(" ".join("".join(t.itertext()).split()) for t in titles)
+        return f" [chart: {escape(text, quote=False)}] " if text else ""
+
+
+class _Numbers:
+    """The numbers of lists, which go on over the paragraphs of a document."""
+
+    def __init__(self, root: Any) -> None:
+        self._counts: dict[str, list[int]] = {}
+        self._levels: dict[str, dict[str, Any]] = {}
+        self._list: dict[str, str] = {}
+        self._starts: dict[tuple[str, str], int] = {}
+        if root is None:
+            return
+        for number in root.iterfind(f"{_W}num"):
+            key, abstract = number.get(f"{_W}numId"), _value(number, "abstractNumId")
+            entry = root.find(f"{_W}abstractNum[@{_W}abstractNumId='{abstract}']")
+            self._levels[key] = {} if entry is None else {
+                level.get(f"{_W}ilvl"): level for level in entry.iterfind(f"{_W}lvl")
+            }  # fmt: skip
+            overrides = number.findall(f"{_W}lvlOverride")
+            self._list[key] = key if overrides else abstract
+            for override in overrides:
+                if start := _value(override, "startOverride"):
+                    self._starts[key, override.get(f"{_W}ilvl")] = int(start)
+
+    def next(self, key: str, depth: str) -> str:
+        """Return the number of the next paragraph of a list at a depth from "0", or ""."""
+        levels = self._levels.get(key, {})
+        level = levels.get(depth)
+        if level is None or not depth.isdigit():
+            return ""
+        kind = _value(level, "numFmt")
+        if kind == "bullet":
+            return "-"
+        counts = self._counts.setdefault(self._list[key], [])
+        at = int(depth)
+        while len(counts) <= at:
+            start = self._starts.get((key, str(len(counts)))) or _value(
+                levels.get(str(len(counts))), "start"
+            )
+            counts.append(int(start or 1) - 1)
+        counts[at] += 1
+        del counts[at + 1 :]
+        formats = [_value(levels.get(str(i)), "numFmt") for i in range(at + 1)]
+        shown = [max(count, 1) if i < at else count for i, count in enumerate(counts)]
+        text = _value(level, "lvlText")
+        for i, (count, kind) in enumerate(zip(shown, formats, strict=True), start=1):
+            text = text.replace(f"%{i}", _numeral(count, kind))
+        return text
+
+
+def _numeral(number: int, kind: str) -> str:
+    if kind.endswith("Letter") and number > 0:
+        letter = chr(97 + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter if kind.startswith("lower") else letter.upper()
+    if kind.endswith("Roman") and 0 < number < 4000:
+        text = ""
+        for value, sign in _ROMAN.items():
+            text, number = text + sign * (number // value), number % value
+        return text if kind.startswith("lower") else text.upper()
+    return "" if kind == "none" else str(number)
+
+
+def _name(element: Any) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "proofErr"
+
+
+def _value(element: Any, name: str) -> str:
+    """Return the attribute `val` of a child, "" without one."""
+    child = element.find(f"{_W}{name}") if element is not None else None
+    return (child.get(f"{_W}val") or "") if child is not None else ""
+
+
+def _is_on(properties: Any, name: str) -> bool:
+    child = properties.find(f"{_W}{name}") if properties is not None else None
+    return child is not None and child.get(f"{_W}val") not in _OFF
+
+
+def _math(element: Any) -> str:
+    """Return a formula of Word as MathML."""
+    name = _name(element)
+    if name == "t":
+        return f"<mi>{escape(element.text or '', quote=False)}</mi>"
+    if name in _UNREAD or name.endswith("Pr"):
+        return ""
+    children = [_math(child) for child in element if _name(child) != "deg"]
+    tag = _MATH.get(name) or ("mrow" if name in ("num", "den", "e", "sub", "sup") else "")
+    return f"<{tag}>{''.join(children)}</{tag}>" if tag else "".join(children)
+
+
+def word_text(content: bytes, title: str) -> Converted:
+    """Return a Word file as Markdown; headings are those of its styles."""
+    file = WordFile(content)
+    converted = with_text(title, file.text())
+    return Converted(title, converted.text, left_out=file.left_out())
