@@ -1,9 +1,7 @@
 """Contexts of answers: reports, chunks, or what is known of the nearest entities (3.3).
 
-`relevant_reports` chooses by the stored embeddings of reports and makes no request; Microsoft's
-package, which calls this dynamic community selection, has a language model rate one report after
-another from the root downwards. `around` follows the package's local search, which the paper does
-not describe.
+`relevant_reports` chooses by the stored embeddings of reports, where Microsoft's package has a
+language model rate them. `around` follows the package's local search.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,22 +60,18 @@ def relevant_reports(
 ) -> Choose:
     """Return the choice of the reports of all levels most similar to a question, in one prompt.
 
-    Parameters
-    ----------
-    vectors : unit vector of each question, `(dim,)`.
+    Each question has a unit vector `(dim,)`.
     """
 
     @cache
-    def in_scope(
-        document_id: str | None,
-    ) -> tuple[Sequence[Passage], np.ndarray, Mapping[str, int]]:
+    def in_scope(document_id: str | None) -> tuple:
         reports = index.reports(None, document_id)
-        of_reports = index.vectors("report", [report.node_id for report in reports])
-        return reports, of_reports, lengths((r.text for r in reports), prompt.count_tokens)
+        ids = [report.node_id for report in reports]
+        sizes = lengths((report.text for report in reports), prompt.count_tokens)
+        return reports, ids, index.vectors("report", ids), sizes
 
     def choose(query: dict) -> Sequence[Passage]:
-        reports, of_reports, sizes = in_scope(query["document_id"])
-        ids = [report.node_id for report in reports]
+        reports, ids, of_reports, sizes = in_scope(query["document_id"])
         order = nearest(vectors[query["query_id"]], of_reports, ids, len(ids))
         passages = [replace(reports[i], score=cosine) for i, cosine in order]
         # one that is too long is cut where it is mapped
@@ -130,11 +124,8 @@ def around(
     """Return the choice of the entities nearest to a question, what is known of them, and chunks.
 
     Chunks have `SHARE_CHUNKS` of the prompt, reports `SHARE_REPORTS`, and entities with their
-    relationships and claims the rest; space that one kind leaves is used by the next.
-
-    Parameters
-    ----------
-    vectors : unit vector of each question, `(dim,)`.
+    relationships and claims the rest; space that one kind leaves is used by the next. Each question
+    has a unit vector `(dim,)`.
     """
     best = _best_chunks(rankings, chunks)
 
@@ -199,20 +190,15 @@ class Neighbourhood:
         one entity after another.
         """
         by_id = self._index.by_id
-        related = {
-            row["relationship_id"]: row
-            for entity_id in near
-            for row in self._index.relationships_of.get(entity_id, ())
-            if self._document_id is None or self._document_id in row["document_ids"]
-        }
-
-        def order(row: dict) -> tuple:
-            n_near = (row["source_id"] in near) + (row["target_id"] in near)
-            return -n_near, -row["weight"], row["relationship_id"]
-
+        related = {}
+        for entity_id in near:
+            for row in self._index.relationships_of.get(entity_id, ()):
+                if self._document_id in (None, *row["document_ids"]):
+                    n_near = (row["source_id"] in near) + (row["target_id"] in near)
+                    related[-n_near, -row["weight"], row["relationship_id"]] = row
         relationships = (
-            Passage(i, "relationship", relationship_text(related[i], by_id), related[i]["weight"])
-            for i in sorted(related, key=lambda i: order(related[i]))
+            Passage(key[-1], "relationship", relationship_text(row, by_id), row["weight"])
+            for key, row in sorted(related.items())
         )
         claims = (
             [

@@ -1,13 +1,8 @@
 """Views and macros in SQL over the tables of GraphRAG.
 
-The views `graphrag_compat` are our tables with the names and columns of Microsoft GraphRAG 3.x.
-
-Columns, their order and types are those of the package's output files (graphrag 3.3.0,
-`data_model/schemas.py`), each preceded by our `corpus`. Unknown values are null. The package's
-query code has three requirements that are easy to miss: ends of relationships and subjects of
-claims are titles of entities, titles of communities are unique, and types are in capitals.
-
-The macros answer questions about the entity graph: `from hubs('board')`.
+Columns, their order and types are those of the output files of Microsoft's package (graphrag 3.3.0,
+`data_model/schemas.py`) behind our `corpus`. Its query code requires that ends of relationships and
+subjects of claims are titles of entities, titles of communities unique, and types in capitals.
 """
 
 from gsum_assets.graphrag.entity_names import SENSES
@@ -94,17 +89,15 @@ LEFT JOIN named homonym ON homonym.corpus = c.corpus
 LEFT JOIN named object ON object.corpus = c.corpus AND object.name_key = object_key
 """
 
+_BY_CHUNK = """
+    SELECT corpus, chunk_id, list({id} ORDER BY {id}) AS ids
+    FROM (SELECT corpus, {id}, unnest(chunk_ids) AS chunk_id FROM {table}) GROUP BY ALL
+"""
+
 _TEXT_UNITS = f"""
-WITH entities AS (
-    SELECT corpus, chunk_id, list(entity_id ORDER BY entity_id) AS ids
-    FROM (SELECT corpus, entity_id, unnest(chunk_ids) AS chunk_id FROM graphrag.entities)
-    GROUP BY ALL
-), relationships AS (
-    SELECT corpus, chunk_id, list(relationship_id ORDER BY relationship_id) AS ids
-    FROM (SELECT corpus, relationship_id, unnest(chunk_ids) AS chunk_id
-          FROM graphrag.relationships)
-    GROUP BY ALL
-), covariates AS (
+WITH entities AS ({_BY_CHUNK.format(id="entity_id", table="graphrag.entities")}),
+relationships AS ({_BY_CHUNK.format(id="relationship_id", table="graphrag.relationships")}),
+covariates AS (
     SELECT corpus, chunk_id, list({_CLAIM_ID} ORDER BY position) AS ids
     FROM graphrag.claims GROUP BY ALL
 )
@@ -254,10 +247,7 @@ ORDER BY way.hops
 
 MACROS = (
     Macro(
-        "entities_of",
-        ("in_corpus", "in_document"),
-        "entity of a document, by degree",
-        _ENTITIES_OF,
+        "entities_of", ("in_corpus", "in_document"), "entity of a document, by degree", _ENTITIES_OF
     ),
     Macro("hubs", ("in_corpus",), "entity with relationships, by PageRank", _HUBS),
     Macro(

@@ -53,16 +53,9 @@ COMMUNITIES: Rows = [
     )
 ]
 REPORTS: Rows = [
-    {
-        "community_id": f"k{number}",
-        "level": level,
-        "title": f"Report {number}",
-        "summary": "In short.",
-        "rating": rating,
-        "rating_explanation": "It matters so much.",
-        "text": f"# Report {number}",
-        "n_findings": findings,
-    }
+    {"community_id": f"k{number}", "level": level, "title": f"Report {number}"}
+    | {"summary": "In short.", "rating": rating, "rating_explanation": "It matters so much."}
+    | {"text": f"# Report {number}", "n_findings": findings}
     for number, level, rating, findings in ((0, 0, 8.0, 2), (1, 0, 2.5, 0), (2, 1, 7.0, 0))
 ]
 FINDINGS: Rows = [
@@ -88,15 +81,10 @@ DOCUMENTS: Rows = [
     {"document_id": d, "title": d.upper(), "text": f"Text of {d}."} for d in ("d0", "d1")
 ]
 TABLE_ROWS: dict[str, Rows] = {
-    "documents": DOCUMENTS,
-    "chunks": CHUNKS,
-    "graphrag.claims": CLAIMS,
-    "graphrag.aliases": ALIASES,
-    "graphrag.entities": ENTITIES,
-    "graphrag.relationships": RELATIONSHIPS,
-    "graphrag.communities": COMMUNITIES,
-    "graphrag.community_reports": REPORTS,
-    "graphrag.findings": FINDINGS,
+    **{"documents": DOCUMENTS, "chunks": CHUNKS},
+    **{"graphrag.claims": CLAIMS, "graphrag.aliases": ALIASES, "graphrag.entities": ENTITIES},
+    **{"graphrag.relationships": RELATIONSHIPS, "graphrag.communities": COMMUNITIES},
+    **{"graphrag.community_reports": REPORTS, "graphrag.findings": FINDINGS},
 }
 
 
@@ -140,29 +128,20 @@ SUPPORTED: Rows = [
     | {"document_ids": documents}
     for community, position, chunks, documents in SUPPORT
 ]
-VECTORS = {
-    ("entity", LIN): [1, 0, 0],
-    ("entity", BOAT): [0.6, 0.8, 0],
-    ("entity", LAMP): [0, 1, 0],
-    ("entity", ANN): [0, 0, 1],
-    ("report", "k0"): [0.6, 0.8, 0],
-    ("report", "k1"): [0, 0, 1],
-    ("report", "k2"): [1, 0, 0],
-}
+AXES = {"x": [1, 0, 0], "y": [0, 1, 0], "z": [0, 0, 1], "xy": [0.6, 0.8, 0]}
+VECTORS: Rows = [
+    {"kind": kind, "item_id": item, "embedding": AXES[axis]}
+    for kind, items in (
+        ("entity", {LIN: "x", BOAT: "xy", LAMP: "y", ANN: "z"}),
+        ("report", {"k0": "xy", "k1": "z", "k2": "x"}),
+    )
+    for item, axis in items.items()
+]
+INDEX_ROWS = (ENTITIES, RELATIONSHIPS, COMMUNITIES, REPORTS, SUPPORTED, VECTORS)
 INDEX = Index(
     *(
-        table_of_rows(TABLES[f"graphrag.{name}"], rows)
-        for name, rows in {
-            "entities": ENTITIES,
-            "relationships": RELATIONSHIPS,
-            "communities": COMMUNITIES,
-            "community_reports": REPORTS,
-            "findings": SUPPORTED,
-            "embeddings": [
-                {"kind": kind, "item_id": item, "embedding": vector}
-                for (kind, item), vector in VECTORS.items()
-            ],
-        }.items()
+        table_of_rows(TABLES[f"graphrag.{field.name}"], rows)
+        for field, rows in zip(fields(Index), INDEX_ROWS, strict=True)
     )
 )
 EMPTY = Index(*(TABLES[f"graphrag.{field.name}"].empty() for field in fields(Index)))

@@ -61,21 +61,18 @@ def test_levels_form_a_tree_that_row_order_does_not_change(
     for level in range(5):
         shown = cut(table, level)["entity_ids"].to_pylist()
         assert sorted(entity for entity_ids in shown for entity in entity_ids) == every
+    # `tests/invariants.py` has what else holds of the tables
     whole = nx.Graph()
     for row in given.relationships.to_pylist():
         whole.add_edge(row["source_id"], row["target_id"], name=row["relationship_id"])
     whole.add_nodes_from(every)
     chunk_ids_of = mapped(given.entities, "entity_id", "chunk_ids")
     rows = table.to_pylist()
-    by_id = {row["community_id"]: row for row in rows}
+
     order = [(row["level"], -row["size"], sorted(row["entity_ids"])) for row in rows]
     assert order == sorted(order)
     for row in rows:
-        assert (row["parent_id"] is None) == (row["level"] == 0)
-        children = [by_id[i] for i in row["child_ids"]]
-        assert all(child["parent_id"] == row["community_id"] for child in children)
-        inside = sorted(entity for child in children for entity in child["entity_ids"])
-        assert not children or (len(children) > 1 and inside == sorted(row["entity_ids"]))
+        assert len(row["child_ids"]) != 1
         own = whole.subgraph(row["entity_ids"])
         assert row["relationship_ids"] == sorted(name for *_, name in own.edges(data="name"))
         # what modularity does not split is halved, whatever is connected

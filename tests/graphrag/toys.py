@@ -64,26 +64,15 @@ def graph(
         return {"chunk_ids": sorted(chunk_ids), "document_ids": sorted(ids)}
 
     entities: Rows = [
-        {
-            "entity_id": name,
-            "name": name,
-            "name_key": name.casefold(),
-            "type": "thing",
-            "description": descriptions.get(name, f"About {name}."),
-            "degree": degree[name],
-            **where(chunks_of[name]),
-        }
+        {"entity_id": name, "name": name, "name_key": name.casefold(), "type": "thing"}
+        | {"description": descriptions.get(name, f"About {name}."), "degree": degree[name]}
+        | where(chunks_of[name])
         for name in names
     ]
     relationships: Rows = [
-        {
-            "relationship_id": f"r-{a}-{b}",
-            "source_id": a,
-            "target_id": b,
-            "description": f"{a} knows {b}.",
-            "weight": 1.0,
-            **where([f"c-{a}-{b}"]),
-        }
+        {"relationship_id": f"r-{a}-{b}", "source_id": a, "target_id": b, "weight": 1.0}
+        | {"description": f"{a} knows {b}."}
+        | where([f"c-{a}-{b}"])
         for a, b in edges
     ]
     chunk_ids = sorted({c for chunks in chunks_of.values() for c in chunks})
