@@ -21,13 +21,7 @@ _OF_RELATIONSHIP = ("relationship_id", "weight", "strength", "description")
 
 
 def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
-    """Return the stored entity graph of `corpus`.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus has no entities, or a table was written by another version.
-    """
+    """Return the stored entity graph of `corpus`; raise CorpusError if there is none."""
     if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus '{corpus}': {problem}")
     entities = _read(store, corpus, "graphrag.entities")
@@ -40,10 +34,9 @@ def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> "nx.Graph":
     """Return an undirected graph with scalar attributes, from tables `graphrag.*` of one corpus.
 
-    Nodes, by `entity_id`, have name, label (the name again, for Gephi), type, description, degree,
-    n_mentions, documents, and for each level L with a community of theirs, its number and title:
-    `community_L` and `community_L_title`. Edges have weight, strength, description, chunks and
-    relationship_id. The result does not depend on the order of rows.
+    Nodes have name, label (the name again, for Gephi), type, description, degree, n_mentions,
+    documents, and for each level L number and title of their community, `community_L` and
+    `community_L_title`; edges weight, strength, description, chunks and relationship_id.
     """
     import networkx as nx
 

@@ -120,12 +120,8 @@ AnyRow = TypeVar("AnyRow", bound=FileRow)
 def read_graph(folder: Path) -> tuple[list[EntityRow], list[RelationshipRow], list[str]] | None:
     """Return the rows of `graph/` of a corpus folder, and a line for each file with invalid ones.
 
-    None: there is no graph.
-
-    Raises
-    ------
-    CorpusError
-        If only one of the files exists, or a file is not Parquet or lacks a column.
+    Return None if there is no graph. Raise CorpusError if only one of the files exists, or a file
+    is not Parquet or lacks a column.
     """
     missing = [name for name in GRAPH_FILES if not (folder / name).is_file()]
     if len(missing) == len(GRAPH_FILES):
@@ -144,12 +140,7 @@ def read_graph(folder: Path) -> tuple[list[EntityRow], list[RelationshipRow], li
 def read_communities(folder: Path | None) -> tuple[list[CommunityRow], list[str]] | None:
     """Return the communities in `graph/` of a corpus folder, and a line on invalid rows if any.
 
-    None: the folder has no such file.
-
-    Raises
-    ------
-    CorpusError
-        If the file is not Parquet or lacks a column.
+    Return None if there is no such file. Raise CorpusError if it is not Parquet or lacks a column.
     """
     if folder is None or not (folder / COMMUNITIES_FILE).is_file():
         return None

@@ -36,13 +36,9 @@ Locate = Callable[[Sequence[Row], Collection[int]], set[int]]
 
 @dataclass(frozen=True)
 class Given:
-    """Content of the files.
+    """Rows by name_key, of homonyms with their sense, and by the sorted name_keys of both ends.
 
-    Attributes
-    ----------
-    entities : rows by name_key, of homonyms with their sense; sorted.
-    relationships : rows by the sorted name_keys of their ends; sorted.
-    failures : a line for each file with invalid rows.
+    Keys are sorted; `failures` has a line for each file with invalid rows.
     """
 
     entities: Mapping[str, Sequence[EntityRow]]

@@ -81,10 +81,8 @@ def _given_communities(
 ) -> tuple[Sequence[tuple[Community, GivenReport | None]] | None, Sequence[str]]:
     """Return the communities of the corpus folder with their reports, and what is wrong there."""
     inputs.table("source_graph")  # the result depends on files that the folder alone has
-    if (given := read_communities(inputs.folder)) is None:
-        return None, []
-    rows, failures = given
-    return hierarchy(rows, inputs.table("entities")), failures
+    rows, failures = read_communities(inputs.folder) or (None, [])
+    return (None if rows is None else hierarchy(rows, inputs.table("entities"))), failures
 
 
 def _communities(inputs: Inputs) -> Result:

@@ -38,15 +38,11 @@ class Index:
         for report in self._reports(level):
             community_id, text = report["community_id"], report["text"]
             if document_id is not None:
-                findings = [
-                    finding
-                    for finding in self._findings.get(community_id, ())
-                    if document_id in finding["document_ids"]
-                ]
-                if not findings:
-                    continue
-                text = report_text(report["title"], "", findings)
-            scoped.append(Passage(community_id, "report", text, report["rating"], document_id))
+                every = self._findings.get(community_id, ())
+                findings = [found for found in every if document_id in found["document_ids"]]
+                text = report_text(report["title"], "", findings) if findings else ""
+            if text:
+                scoped.append(Passage(community_id, "report", text, report["rating"], document_id))
         return scoped
 
     def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:

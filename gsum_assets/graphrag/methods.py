@@ -7,14 +7,10 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Method:
-    """A method of this family.
+    """A method of this family, by the context of its answers.
 
-    Attributes
-    ----------
-    reads : context of answers: 'reports' of a level's communities, the 'relevant' reports of all
-        levels, all 'chunks', the 'nearest' chunks, or the neighbourhood 'around' the entities
-        nearest to the question.
-    level : level of the communities; None: all levels.
+    It is the reports of a level's communities (None: of all), those relevant to the question, all
+    chunks, the nearest ones, or the neighbourhood around the nearest entities.
     """
 
     reads: Literal["reports", "relevant", "chunks", "nearest", "around"]
