@@ -30,7 +30,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.inputs import Run, StepReader
 from gsum_assets.refresh.step import refresh_step
 from gsum_assets.refresh.usage import Usage
-from gsum_assets.registry.declared import CORPUS_STEPS, INDEX, Declared, with_indexes_read
+from gsum_assets.registry.declared import INDEX, STEPS, Declared
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.bucket_counts import BucketCounts
@@ -149,8 +149,10 @@ class MemoryTables:
             self._write(TABLES[name], rows_of(TABLES[name], rows))
         self._makers = {
             declared.table(name).name: declared
-            for declared in (*CORPUS_STEPS, *with_indexes_read(family))
-            if declared.is_needed([method]) and declared.step.table != INDEX
+            for declared in STEPS
+            if declared.group != "evaluation"
+            and declared.is_needed([method])
+            and declared.step.table != INDEX
             for name in declared.step.writes
         }
 

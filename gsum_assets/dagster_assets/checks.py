@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.dagster_assets.metadata import length_of
 from gsum_assets.dagster_assets.partitions import corpora
 from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
-from gsum_assets.pipeline.result import SHOWN, Check, Finding
+from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.step import Refreshed
 from gsum_assets.registry.declared import Declared
@@ -114,16 +113,12 @@ def _markdown(rows: Sequence[Mapping[str, object]], table: Table) -> str:
 
 
 def _cell(name: str, value: object, table: Table) -> str:
-    may_quote = _may_quote(name, table)
+    """Return a cell; of a text that may quote a document, question or reply, its length."""
+    declared = {column.name: column for column in table.columns}
+    may_quote = declared[name].is_text if name in declared else name not in _LABELS
+    may_quote &= not (name.endswith("_id") or name in _SHOWN)
     if may_quote and isinstance(value, str | list) and value and isinstance(value[0], str):
-        return length_of(value)
+        unit = "character" if isinstance(value, str) else "value"
+        return count(len(value), unit)
     text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
-
-
-def _may_quote(name: str, table: Table) -> bool:
-    """Return whether a column of offenders may quote a document, question or reply."""
-    if name.endswith("_id") or name in _SHOWN:
-        return False
-    declared = {column.name: column for column in table.columns}
-    return declared[name].is_text if name in declared else name not in _LABELS

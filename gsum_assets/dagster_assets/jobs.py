@@ -29,16 +29,9 @@ def keys_of(steps: Iterable[Declared]) -> list[dg.AssetKey]:
 
 
 def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared]) -> list[Declared]:
-    """Return the steps that a corpus needs for the methods that it keeps up to date, in order.
+    """Return those of the defined steps that a corpus needs for the methods that it keeps.
 
-    Parameters
-    ----------
-    defined : the steps of the definitions, in order.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
+    Raise `CorpusError` if the corpus cannot be read.
     """
     staleness = staleness_of(workspace, corpus)
     return [
@@ -52,16 +45,9 @@ def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared])
 def index_request(
     workspace: Workspace, corpus: str, defined: Sequence[Declared], run_key: str | None = None
 ) -> dg.RunRequest:
-    """Return the request of a run that brings a corpus up to date.
+    """Return the request of a run that brings a corpus up to date by some ordered steps.
 
-    Parameters
-    ----------
-    defined : the steps of the definitions, in order.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
+    Raise `CorpusError` if the corpus cannot be read.
     """
     keys = [*SOURCES, *keys_of(needed_steps(workspace, corpus, defined))]
     return dg.RunRequest(run_key, job_name=INDEX_JOB, partition_key=corpus, asset_selection=keys)
@@ -152,12 +138,9 @@ def upkeep_job() -> None:
 def schedules(
     workspace: Workspace, defined: Sequence[Declared], cron_of: Mapping[str, str]
 ) -> list[dg.ScheduleDefinition]:
-    """Return the schedules; they run unless switched off in the UI.
+    """Return the schedules over some ordered steps; they run unless switched off in the UI.
 
-    Parameters
-    ----------
-    defined : the steps of the definitions, in order.
-    cron_of : cron lines of the corpora that are not indexed with the others.
+    `cron_of` has the cron lines of the corpora that are not indexed with the others.
     """
     settings = workspace.home.settings().automation
     index = partial(_index_requests, workspace, defined)

@@ -6,7 +6,7 @@ question or reply is shown, only its length, and no name of an entity.
 
 import base64
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,10 @@ from gsum_assets.pipeline.step import MODELS
 from gsum_assets.refresh.step import Refreshed, data_version
 from gsum_assets.registry.declared import Declared
 from gsum_resources.settings.schema import DagsterSettings
-from gsum_resources.store.catalogue import duckdb_type
+from gsum_resources.store.catalogue import DIMENSION_MEANINGS, duckdb_type
 from gsum_resources.store.parquet_store import FILE_NAME, Partition, Provenance
 from gsum_resources.store.table import Table
 
-_DIMENSIONS = {
-    "corpus": "the corpus, a folder under `corpora`",
-    "bucket": "share of the corpus's documents, by a stable hash of their ids",
-    "method": "the method that computed the row",
-}
 _VIEWS = {
     "gor": "graphs?graph=records",
     "lightpal": "graphs?graph=passages",
@@ -79,7 +74,7 @@ def column_schema(table: Table) -> dg.TableSchema:
         dg.TableColumn(
             name,
             "VARCHAR",
-            _DIMENSIONS[name],
+            DIMENSION_MEANINGS[name],
             dg.TableColumnConstraints(nullable=False, other=["partition"]),
         )
         for name in table.dimensions
@@ -135,10 +130,11 @@ def of_result(
     metadata: dict[str, Any] = {
         "dagster/partition_row_count": sum(footer.rows for footer in footers.values()),
         "dagster/size_bytes": sum(store.size(table, file) for file in files),
-        "written": _written(done),
+        "written": done.summary,
     }
     if done.written:
-        metadata |= _as_metadata(done.shown.get(name, {}))
+        shown = done.shown.get(name, {})
+        metadata |= {label: _as_metadata(item) for label, item in shown.items()}
         metadata |= _of_files(workspace, table, corpus, footers)
         if name == declared.step.table:  # once, so that sums count nothing twice
             metadata |= done.usage.metadata()
@@ -149,31 +145,14 @@ def of_result(
     )
 
 
-def _written(done: Refreshed) -> str:
-    """Return which files a step wrote: "2 of 8 buckets", "methods bm25, gor (of 3)"."""
-    n, m = len(done.written), len(done.needed)
-    if not m:
-        return "nothing: the corpus needs no row of this table"
-    if not n:
-        return "nothing: every file is up to date"
-    if done.written[0].method:
-        names = ", ".join(file.method or "" for file in done.written)
-        return f"methods {names}" + (f" (of {m})" if n < m else "")
-    return f"{n} of {m} buckets" if done.written[0].bucket else "all rows"
-
-
 def _before(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, Any]:
     """Return the metadata that the page of a table shows, without what the models cost then."""
     of_corpus = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[context.partition_key])
     records = context.instance.fetch_materializations(of_corpus, limit=1).records
     shown = records[0].asset_materialization if records else None
-    if shown is None:
-        return {}
-    return {
-        name: value
-        for name, value in shown.metadata.items()
-        if not name.startswith(("llm/", "embedding/"))
-    }
+    metadata = shown.metadata if shown else {}
+    costs = ("llm/", "embedding/")
+    return {name: value for name, value in metadata.items() if not name.startswith(costs)}
 
 
 def _of_files(
@@ -194,24 +173,15 @@ def _of_files(
     return shown | {name: n for name, n in missing.items() if n}
 
 
-def _as_metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `shown` of a step as Dagster metadata."""
-    kinds = {Picture: lambda plot: picture(*plot), Markdown: dg.MetadataValue.md}
-    return {label: kinds.get(type(item), lambda same: same)(item) for label, item in shown.items()}
-
-
-def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
-    """Return a picture as Markdown with the image embedded, so that it needs no file."""
-    return dg.MetadataValue.md(f"![{alt}](data:image/png;base64,{base64.b64encode(png).decode()})")
+def _as_metadata(item: Any) -> Any:
+    """Return an item that a step shows as Dagster metadata; a picture is embedded in Markdown."""
+    if isinstance(item, Picture):
+        png = base64.b64encode(item.png).decode()
+        return dg.MetadataValue.md(f"![{item.alt}](data:image/png;base64,{png})")
+    return dg.MetadataValue.md(item) if isinstance(item, Markdown) else item
 
 
 def _command(table: Table, corpus: str) -> str:
     """Return a shell command, as Markdown, that shows the first rows of a corpus."""
     query = f"select * from {table.name}\n where corpus = '{corpus}'\n limit {_ROWS}"
     return f'```shell\ngsum sql "{query}"\n```'
-
-
-def length_of(value: str | Sequence[str]) -> str:
-    """Return `1,204 characters` for a text, `3 values` for a list."""
-    unit = "character" if isinstance(value, str) else "value"
-    return f"{len(value):,} {unit}{'' if len(value) == 1 else 's'}"

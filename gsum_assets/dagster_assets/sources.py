@@ -87,11 +87,7 @@ def observed(
 
     Those of the models are materializations: of an external asset without partitions, Dagster
     compares the version that a step has read with no observation, and shows the step as stale.
-
-    Raises
-    ------
-    CorpusError
-        If the settings cannot be read.
+    Raise `CorpusError` if the settings cannot be read.
     """
     settings = workspace.section(corpus, "")
     version = {_VERSION: section_version(settings)}

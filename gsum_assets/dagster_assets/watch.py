@@ -52,13 +52,7 @@ class Seen:
 def watch_corpora(
     workspace: Workspace, jobs: list, defined: Sequence[Declared]
 ) -> dg.SensorDefinition:
-    """Return the sensor over the folder of all corpora.
-
-    Parameters
-    ----------
-    jobs : the jobs that it may request.
-    defined : the steps of the definitions, in order.
-    """
+    """Return the sensor over the folder of all corpora, which requests some of the jobs."""
     home, automation = workspace.home, workspace.home.settings().automation
 
     @dg.sensor(

@@ -45,28 +45,19 @@ class Deletions:
 
         Deleted ones are listed until `clear`. To be called before a run may rewrite `documents`.
         """
-        known, found = self._compare(corpus)
-        if found != known:
-            with state_of(self._store).writing() as connection:
-                note_documents(connection, corpus, found.version, found.documents, found.deleted)
-        return found
-
-    def look(self, corpus: str) -> DeletedDocuments:
-        """Return the same as `observe`, without noting anything."""
-        return self._compare(corpus)[1]
-
-    def _compare(self, corpus: str) -> tuple[DeletedDocuments, DeletedDocuments]:
-        """Return the documents of a corpus when they were last noted, and now."""
         known = self._read(corpus)
         partitions = self._store.stamped(_DOCUMENTS, corpus)
         footers = self._store.footers(_DOCUMENTS, partitions)
         version = version_of({p: footer.content_hash for p, footer in footers.items()})
         if version == known.version:
-            return known, known
+            return known
         rows, hashes = self._store.read(_DOCUMENTS, list(partitions), ["document_id"])
         present = set(rows["document_id"].to_pylist())
         deleted = (set(known.documents) | set(known.deleted)) - present
-        return known, DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
+        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
+        with state_of(self._store).writing() as connection:
+            note_documents(connection, corpus, found.version, found.documents, found.deleted)
+        return found
 
     @staticmethod
     def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:

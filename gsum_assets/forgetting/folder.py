@@ -27,20 +27,15 @@ def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) 
             path.unlink()
             continue
         limits = settings.documents
-        starts = [r.line for r in records_of(path, file, limits.max_bytes, limits.columns)]
-        if starts in ([], [*lines]) and table_suffix(file) == ".json":
+        starts = {r.line for r in records_of(path, file, limits.max_bytes, limits.columns)}
+        if starts <= lines and table_suffix(file) == ".json":
             path.unlink()
             continue
         replace_content(path, _without(path, lines, starts))
 
 
-def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
-    """Return the file's content without the records that start in `lines`, from 1.
-
-    Parameters
-    ----------
-    starts : first line of each record, in order.
-    """
+def _without(path: Path, lines: set[int], starts: set[int]) -> bytes:
+    """Return the content of a file, whose records start in some lines, without those of `lines`."""
     if path.suffix == ".parquet":
         with path.open("rb") as source:
             rows = pq.read_table(source)
@@ -58,21 +53,15 @@ def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
     raw = io.BytesIO(gzip.decompress(content) if is_packed else content)
     if encoding_of(raw) == "utf-16":
         raw = io.BytesIO(raw.read().decode("utf-16", "replace").encode())
-    kept = []
-    at = {start: start in lines for start in starts}
-    is_dropped = False
-    for number, line in enumerate(
-        _physical_lines(raw, is_csv=not table_suffix(path.name).startswith(".jsonl")), start=1
-    ):
-        is_dropped = at.get(number, is_dropped)
+    if table_suffix(path.name).startswith(".jsonl"):
+        physical = raw.readlines()
+    else:  # as the reader of CSV counts them
+        text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")
+        physical = [line.encode("utf-8", "surrogateescape") for line in text]
+    kept, is_dropped = [], False
+    for number, line in enumerate(physical, start=1):
+        if number in starts:
+            is_dropped = number in lines
         kept += [] if is_dropped else [line]
     rest = b"".join(kept)
     return gzip.compress(rest) if is_packed else rest
-
-
-def _physical_lines(raw: io.BytesIO, is_csv: bool) -> list[bytes]:
-    """Return lines with their line ends, as the readers of records count them."""
-    if not is_csv:
-        return raw.readlines()
-    text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")
-    return [line.encode("utf-8", "surrogateescape") for line in text]

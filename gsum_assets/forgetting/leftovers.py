@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -46,31 +48,23 @@ def find_leftovers(
 ) -> list[Leftover]:
     """Return files and databases that contain a sentence: store, Dagster's storage, settings.
 
-    The corpus folders are left out, and so are the tables of other corpora.
-
-    Parameters
-    ----------
-    sentences : result of `sentences_of`.
-    locations : where Dagster keeps its events, runs and logs.
-    on_file : called with the number of files searched, and of all files.
+    The corpus folders are left out, and so are the tables of other corpora. `on_file` is called
+    with the number of files searched, and of all files.
     """
     wanted = [(s, {_plain(s), _plain(json.dumps(s)[1:-1])}) for s in sentences]
     files = list(_files(home, corpus, locations))
     found = []
     for done, (path, read) in enumerate(files, start=1):
-        try:
-            held = next(filter(None, (_held(wanted, _plain(text)) for text in read())), None)
-        except FileNotFoundError:  # merged or ended meanwhile
-            continue
-        if held is not None:
-            found.append(Leftover(path, held))
+        contained: Iterator[str] = (
+            sentence
+            for content in map(_plain, read())
+            for sentence, forms in wanted
+            if any(form in content for form in forms)
+        )
+        with suppress(FileNotFoundError):  # merged or ended meanwhile
+            found += [Leftover(path, sentence) for sentence in islice(contained, 1)]
         on_file(done, len(files))
     return found
-
-
-def _held(wanted: Sequence[tuple[str, set[str]]], content: str) -> str | None:
-    """Return the first sentence of which a text contains a form."""
-    return next((s for s, forms in wanted if any(form in content for form in forms)), None)
 
 
 def _plain(text: str) -> str:

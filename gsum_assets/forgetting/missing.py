@@ -35,9 +35,7 @@ def look_for_missing(
 
     Parameters
     ----------
-    known : the corpora.
-    noted : when those that were missing before were first noted, Unix time.
-    now : Unix time.
+    noted : when those that were missing before were first noted, Unix time, as `now`.
     grace_h : hours after which a corpus is forgotten.
     """
     present = set(folders_in(root))

@@ -179,10 +179,8 @@ class CorpusSettings(SettingsTable):
 def load_settings(folder: Path) -> CorpusSettings:
     """Return the settings of a corpus folder; the defaults if it has no `corpus.toml`.
 
-    Raises
-    ------
-    CorpusError
-        If the file is not UTF-8 or not TOML, or has an unknown key or an invalid value.
+    Raise `CorpusError` if the file is not UTF-8 or not TOML, or has an unknown key or an invalid
+    value.
     """
     file = folder / SETTINGS_FILE
     try:
@@ -203,14 +201,11 @@ def load_settings(folder: Path) -> CorpusSettings:
 def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
     """Return the tables of a `corpus.toml` as settings.
 
+    Raise `CorpusError` if there is an unknown key, or a bad value.
+
     Parameters
     ----------
     source : what the values are from, for messages.
-
-    Raises
-    ------
-    CorpusError
-        If there is an unknown key, or a bad value.
     """
     try:
         return CorpusSettings.model_validate(dict(values), strict=True)
@@ -224,14 +219,11 @@ def checked_section(
 ) -> Section:
     """Return a method's table of `corpus.toml` as its settings.
 
+    Raise `CorpusError` if it has an unknown key or an invalid value.
+
     Parameters
     ----------
     source : what the values are from, for messages.
-
-    Raises
-    ------
-    CorpusError
-        If it has an unknown key or an invalid value.
     """
     try:
         return model.model_validate(dict(values), strict=True)

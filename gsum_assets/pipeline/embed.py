@@ -15,10 +15,7 @@ def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
 def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
     """Return the rows of the table `chunk_embeddings`, in the order of `chunks`.
 
-    Raises
-    ------
-    ValueError
-        If the embedder returns a vector that is not finite; names the first chunk.
+    Raise `ValueError` if the embedder returns a vector that is not finite; names the first chunk.
     """
     vectors = embedder.embed(chunks["text"].to_pylist())
     return _with_vectors(chunks.select(["chunk_id", "document_id"]), vectors, embedder)
@@ -27,10 +24,8 @@ def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
 def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:
     """Return the rows of the table `query_embeddings`, in the order of `queries`.
 
-    Raises
-    ------
-    ValueError
-        If the embedder returns a vector that is not finite; names the first question.
+    Raise `ValueError` if the embedder returns a vector that is not finite; names the first
+    question.
     """
     vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
     return _with_vectors(queries.select(["query_id"]), vectors, embedder)

@@ -18,58 +18,16 @@ from gsum_resources.settings.paths import is_remote, remote_files
 PROMPTS_FOLDER = "prompts"
 _SUFFIX = ".md"
 _HIDDEN = (".", "~")
-_LANGUAGES = {
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "ga": "Irish",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "hy": "Armenian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ka": "Georgian",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "ms": "Malay",
-    "nb": "Norwegian",
-    "ne": "Nepali",
-    "nl": "Dutch",
-    "nn": "Norwegian Nynorsk",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "sw": "Swahili",
-    "ta": "Tamil",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
+_NAMES = """
+ar Arabic, bg Bulgarian, bn Bengali, ca Catalan, cs Czech, da Danish, de German, el Greek, es
+Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish, he Hebrew, hi
+Hindi, hr Croatian, hu Hungarian, hy Armenian, id Indonesian, is Icelandic, it Italian, ja
+Japanese, ka Georgian, ko Korean, lt Lithuanian, lv Latvian, ms Malay, nb Norwegian, ne
+Nepali, nl Dutch, nn Norwegian Nynorsk, no Norwegian, pl Polish, pt Portuguese, ro Romanian,
+ru Russian, sk Slovak, sl Slovenian, sr Serbian, sv Swedish, sw Swahili, ta Tamil, th Thai, tr
+Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese
+"""  # by BCP 47 code
+_LANGUAGES = dict(entry.split(maxsplit=1) for entry in _NAMES.split(","))
 
 
 @dataclass(frozen=True)
@@ -187,17 +145,14 @@ def prompt_text(
 ) -> str:
     """Return a prompt with placeholders, and with the language of the reply if it is prose.
 
+    Raise `CorpusError` if the file is empty or not UTF-8, or has other placeholders than the
+    built-in prompt, or another file in the folder overrides no prompt.
+
     Parameters
     ----------
     known : all prompts, by family.
     folders : of the corpus and of the home; the first with an override counts.
     language : BCP 47 code of the corpus. English is not named: models write it by default.
-
-    Raises
-    ------
-    CorpusError
-        If the file is empty or not UTF-8, or has other placeholders than the built-in prompt, or
-        another file in the folder overrides no prompt.
     """
     prompt, text = known[family].built_in[name], ""
     for folder in folders:

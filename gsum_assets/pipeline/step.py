@@ -109,10 +109,7 @@ class Inputs:
     def warehouse(self) -> ParquetStore:
         """The store of memos and checkpoints.
 
-        Raises
-        ------
-        ValueError
-            If the inputs have no store.
+        Raise `ValueError` if the inputs have no store.
         """
         if self.store is None:
             raise ValueError(f"{self.step}: these inputs have no store of memos; set Inputs.store")

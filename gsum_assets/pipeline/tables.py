@@ -485,10 +485,7 @@ RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "answer_sources"
 def table_of(asset_path: Sequence[str]) -> Table:
     """Return the table that an asset writes: `retrieval/scores` -> scores.
 
-    Raises
-    ------
-    KeyError
-        If `tables.py` declares no such table.
+    Raise `KeyError` if `tables.py` declares no such table.
     """
     name = asset_path[-1] if asset_path[-1] in RESULT_TABLES else ".".join(asset_path)
     if name not in TABLES:

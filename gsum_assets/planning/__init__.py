@@ -1,1 +1,1 @@
-"""Plans: what a refresh would request of models, computed with stub models."""
+"""Plans: what a refresh would request of models, estimated from what is stale."""

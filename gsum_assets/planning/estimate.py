@@ -24,13 +24,6 @@ class Amount(NamedTuple):
     text: float = 0.0
 
 
-class Share(NamedTuple):
-    """Share of the questions of a method, and of the tokens of all their prompts."""
-
-    n: float = 1.0
-    tokens: float = 1.0
-
-
 class Requests(NamedTuple):
     """Requests with their calls, and the tokens of prompts and replies."""
 
@@ -79,16 +72,12 @@ class Estimate:
                 if cost.sends(file.method):
                     is_first = file.method in (None, *sending[:1])
                     share = factor * (1.0 if is_first else 1.0 - cost.repeated)
+                    if cost.unit == "question" and not is_whole:
+                        share *= self._share_of_questions(file)
                     n, text = (value * share for value in self._units(cost, file, is_whole))
                     tokens_in = n * cost.tokens_in + text * cost.text_in
                     tokens_out = n * cost.tokens_out + text * cost.text_out
-                    part = Share()
-                    if cost.unit == "question" and not is_whole:
-                        part = self._share_of_questions(file)
-                    n *= part.n
-                    parts.append(
-                        Requests(n, n * cost.calls, tokens_in * part.tokens, tokens_out * part.n)
-                    )
+                    parts.append(Requests(n, n * cost.calls, tokens_in, tokens_out))
         return Requests(*_sum(parts))
 
     def _units(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
@@ -98,20 +87,20 @@ class Estimate:
             return Amount(self.stale.n_verdicts)
         if cost.unit != "question":
             return self._texts(cost, file, is_whole)
-        amounts = [self._question(cost, q) for q in self.stale.answered]
-        return Amount(*_sum([Amount(float(self.stale.n_generated)), *amounts]))
+        amounts = [Amount(float(self.stale.n_generated))]
+        for document_id in self.stale.answered:
+            size = self._sizes[document_id and ""]
+            if cost.reads_all:
+                amounts.append(Amount(1.0, min(size, self.stale.setting(cost.reads_all))))
+            elif cost.lengths:
+                lengths = self._lengths(cost)
+                n = sum(math.ceil(size / length) * (size > length) for length in lengths)
+                amounts.append(Amount(n, size * (n > 0)))
+            else:
+                amounts.append(Amount(1.0))
+        return Amount(*_sum(amounts))
 
-    def _question(self, cost: Cost, document_id: str | None) -> Amount:
-        """Return the amount of a question on a document, or with None on all of them."""
-        size = self._sizes[document_id and ""]
-        if cost.reads_all:
-            return Amount(1.0, min(size, self.stale.setting(cost.reads_all)))
-        if not cost.lengths:
-            return Amount(1.0)
-        n = sum(math.ceil(size / length) * (size > length) for length in self._lengths(cost))
-        return Amount(n, size * (n > 0))
-
-    def _share_of_questions(self, file: Partition) -> Share:
+    def _share_of_questions(self, file: Partition) -> float:
         """Return the share of the questions whose passages an edit changes, or that are new.
 
         A passage that is added is as likely among those of a question as any other one is.
@@ -127,13 +116,8 @@ class Estimate:
             n_likely = _REPORTS_OF_NEW * n_new_passages if is_report else n_added
             likely = 1.0 if identity in changed else n_likely / max(len(passages), 1)
             hit[row["query_id"]] = min(hit[row["query_id"]] + likely, 1.0)
-        answers = store.read(TABLES["summaries"], [file], ["query_id", "tokens_in"])[0].to_pylist()
-        n_new = self.stale.n_new_questions
-        share = (sum(hit.values()) + n_new) / (self.stale.n_questions or 1)
-        all_tokens = sum(row["tokens_in"] for row in answers)
-        tokens = sum(row["tokens_in"] * hit[row["query_id"]] for row in answers)
-        of_tokens = tokens / all_tokens + n_new / len(answers) if all_tokens else share
-        return Share(min(share, 1.0), min(of_tokens, 1.0))
+        n_hit = sum(hit.values()) + self.stale.n_new_questions
+        return min(n_hit / (self.stale.n_questions or 1), 1.0)
 
     def _texts(self, cost: Cost, file: Partition, is_whole: bool) -> Amount:
         """Return the number of stale passages, documents, or texts of some length."""

@@ -108,15 +108,12 @@ def plan(
 ) -> Plan:
     """Return what `gsum run` with these methods would request and cost; the home is not changed.
 
+    Raise `CorpusError` if the corpus cannot be read, or a method is unknown.
+
     Parameters
     ----------
     methods : methods or families, see `refresh`.
     models : models to use; None: those of the home.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read, or a method is unknown.
     """
     store = home.open_store()
     has_state = home.settings().state.url or home.state.exists()
@@ -146,8 +143,11 @@ def _lines(stale: FoundStaleness) -> Iterator[Line]:
             requests = estimate.of(declared, costs, work)
             usual = estimate.of(declared, costs, dict.fromkeys(stale.files(declared), True))
             n_failed = sum(_failed(stale, declared, file) for file in work if not work[file])
+            table = declared.table(declared.step.table).name
+            # rows are written again that may lead to the same requests
+            is_most = any(w and stale.lineage.exists(table, file) for file, w in work.items())
             stage = "query" if declared.for_questions else "index"
-            line = Line(declared.name, stage, name, is_most=_may_be_known(stale, declared, work))
+            line = Line(declared.name, stage, name, is_most=is_most)
             line = filled(line, models, requests, usual, n_failed, earlier)
             if line.n:
                 yield line
@@ -158,14 +158,6 @@ def _failed(stale: FoundStaleness, declared: Declared, file: Partition) -> int:
     tables = (declared.table(name).name for name in declared.step.writes)
     footers = (stale.lineage.provenances(name, file.corpus).get(file) for name in tables)
     return max(footer.failed if footer else 0 for footer in footers)
-
-
-def _may_be_known(
-    stale: FoundStaleness, declared: Declared, work: Mapping[Partition, bool]
-) -> bool:
-    """Return whether rows are written again that may lead to the same requests."""
-    table = declared.table(declared.step.table).name
-    return any(whole and stale.lineage.exists(table, file) for file, whole in work.items())
 
 
 def earlier_calls(store: ParquetStore) -> dict[tuple[str, str], Earlier]:

@@ -31,6 +31,7 @@ from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.partition import bucket_names
+from gsum_resources.store.table import Table
 
 _LISTING, _CHUNKS = TABLES["source_documents"], TABLES["chunks"]
 _N_CRITERIA, _N_RATINGS = 6, 3  # of a pair; of one answer, of which references add two
@@ -52,22 +53,20 @@ class FoundStaleness(Staleness):
     @cached_property
     def listed(self) -> dict[Partition, pa.Table]:
         """The documents in the folder, by bucket."""
-        return {file: rows for name, file, rows in self._found if name == _LISTING.name}
+        return {file: rows for table, file, rows in self._found if table is _LISTING}
 
     @cached_property
-    def _found(self) -> list[tuple[str, Partition, pa.Table]]:
+    def _found(self) -> list[tuple[Table, Partition, pa.Table]]:
         folder = self.workspace.home.corpora / self.corpus
-        tables = found(folder, self.corpus, len(self.buckets))
-        return [(table.name, file, rows) for table, file, rows in tables]
+        return list(found(folder, self.corpus, len(self.buckets)))
 
     @cached_property
     def lineage(self) -> Lineage:
         """The lineage, as if a run had observed the folder."""
         lineage = lineage_of(self.workspace)
-        for name, file, rows in self._found:
-            table = TABLES[name]
+        for table, file, rows in self._found:
             footer = Provenance(content_hash(rows, table.ignored_by_hash), table.fingerprint)
-            lineage.provenances(name, self.corpus)[file] = footer
+            lineage.provenances(table.name, self.corpus)[file] = footer
         return lineage
 
     @cached_property
@@ -76,10 +75,8 @@ class FoundStaleness(Staleness):
 
     def setting(self, name: str) -> Any:
         """Return a value of `corpus.toml`: "gor.simulation.n_queries"."""
-        if name.count(".") == 1:
-            return self._section(name)
         section, _, key = name.rpartition(".")
-        return self._section(section)[key]
+        return self._section(section)[key] if "." in section else self._section(name)
 
     @cached_property
     def n_generated(self) -> int:

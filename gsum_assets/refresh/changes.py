@@ -1,9 +1,7 @@
 """What was added to the documents and graphs of a corpus, and what was removed from them.
 
 Before a file is replaced, its keys are compared with the new ones, and the difference is appended
-to the table `changes`: keys alone, which are ids. This costs the reading of the key columns, and a
-row for each difference. The first file of a table has none, so that a corpus that never changes
-costs nothing. What was removed is listed until the leftovers of deleted documents are removed.
+to the table `changes`, until the leftovers of deleted documents are removed.
 """
 
 import uuid

@@ -4,14 +4,14 @@ Tables follow the folder by themselves. The replies of models follow once nothin
 documents that were only renamed are about to be requested again, and their replies are paid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.observe import forget_observation
-from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
+from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
@@ -58,10 +58,7 @@ def forget_corpus(workspace: Workspace, corpus: str) -> None:
     The ledgers are kept until `forget_deleted` has removed the replies that they list.
     """
     store = workspace.store
-    for table in TABLES.values():
-        folder = f"{store.root}/{table.name}/corpus={corpus}"
-        if table.name not in LEDGERS and store.fs.exists(folder):
-            store.fs.rm(folder, recursive=True)
+    _remove_tables(store, corpus, TABLES.keys() - LEDGERS)
     forget_arrays(store, corpus)
     forget_observation(store, corpus)
     Buckets(store).forget(corpus)
@@ -98,7 +95,7 @@ def forget_deleted(workspace: Workspace, at_once: bool = False) -> Forgotten | N
         forget_arrays(store, corpus)
         forget_changes(store, corpus)
         if not documents.documents:
-            _remove_ledgers(store, corpus)
+            _remove_tables(store, corpus, APPENDED)
     state = state_of(store)
     with state.writing() as connection:
         n_replies = forget_replies(connection, replies_to_forget(ledgers, present))
@@ -107,11 +104,7 @@ def forget_deleted(workspace: Workspace, at_once: bool = False) -> Forgotten | N
             deletions.clear(connection, corpus, documents)
     state.clear_log()
     export_calls(store, _CALLS)
-    return Forgotten(_deleted(affected), n_replies)
-
-
-def _deleted(affected: Mapping[str, DeletedDocuments]) -> dict[str, list[str]]:
-    return {corpus: list(documents.deleted) for corpus, documents in affected.items()}
+    return Forgotten({c: list(documents.deleted) for c, documents in affected.items()}, n_replies)
 
 
 def _is_too_early(workspace: Workspace, corpora: set[str]) -> bool:
@@ -130,8 +123,8 @@ def _corpora_with_ledger(store: ParquetStore) -> list[str]:
     return [folder.rpartition("corpus=")[2] for folder in folders]
 
 
-def _remove_ledgers(store: ParquetStore, corpus: str) -> None:
-    for name in APPENDED:
+def _remove_tables(store: ParquetStore, corpus: str, names: Iterable[str]) -> None:
+    for name in names:
         folder = f"{store.root}/{name}/corpus={corpus}"
         if store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)

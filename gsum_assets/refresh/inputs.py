@@ -69,7 +69,10 @@ class StepReader:
 
     def inputs(self) -> dict[str, Any]:
         """Return everything that the step may read, by name."""
-        return {name: self._input(name) for name in self.declared.reads}
+        read: dict[str, Any] = {name: self._rows(name) for name in self.declared.read_tables}
+        for name in {*MODELS}.intersection(self.declared.reads):
+            read[name] = Lazy(partial(self._model, name))
+        return {**read, SETTINGS: self} if SETTINGS in self.declared.reads else read
 
     def around(self) -> Inputs:
         """Return the inputs of the step without tables, models and settings."""
@@ -85,11 +88,6 @@ class StepReader:
             versions=self.reads.tables,
             engine=self.workspace.models.engine,
         )
-
-    def _input(self, name: str) -> Any:
-        if name in MODELS:
-            return Lazy(partial(self._model, name))
-        return self if name == SETTINGS else self._rows(name)
 
     def section(self, corpus: str, name: str) -> Any:
         """Return a section of `corpus.toml` as plain values, recorded as an input."""

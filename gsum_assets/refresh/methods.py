@@ -11,15 +11,12 @@ from gsum_assets.registry.families import METHODS
 def with_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> list[str]:
     """Return the methods that a run would keep up to date if some more are named.
 
+    Raise `CorpusError` if the corpus cannot be read, or a method is unknown.
+
     Parameters
     ----------
     names : of methods and families, "default" and "all". Before its first run a corpus keeps these
         alone, later those of before, too.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read, or a method is unknown.
     """
     root = workspace.home.corpora
     before = METHODS.wanted(root, corpus)

@@ -167,10 +167,7 @@ class Staleness:
 def staleness_of(workspace: Workspace, corpus: str) -> Staleness:
     """Return what is stale now, of the methods that a corpus keeps up to date.
 
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
+    Raise `CorpusError` if the corpus cannot be read.
     """
     methods = METHODS.wanted(workspace.home.corpora, corpus)
     return Staleness(workspace, corpus, frozenset(methods))
@@ -179,10 +176,7 @@ def staleness_of(workspace: Workspace, corpus: str) -> Staleness:
 def needs_run(workspace: Workspace, corpus: str) -> bool:
     """Return whether a run would do something: the folder has changed, or something is stale.
 
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
+    Raise `CorpusError` if the corpus cannot be read.
     """
     home = workspace.home
     if home.settings() != workspace.models.settings:  # they have changed since it was opened

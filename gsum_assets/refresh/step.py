@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.pipeline.columns import RESULT
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.changes import note_changes
@@ -24,7 +24,6 @@ from gsum_resources.store.catalogue import build_catalogue, is_of
 from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.partition import version_of
-from gsum_resources.store.table import Table
 
 
 class MethodsFailedError(RuntimeError):
@@ -52,13 +51,24 @@ class Refreshed:
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
 
+    @property
+    def summary(self) -> str:
+        """Which files were written: "2 of 8 buckets", "methods bm25, gor (of 3)"."""
+        n, m = len(self.written), len(self.needed)
+        if not m:
+            return "nothing: the corpus needs no row of this table"
+        if not n:
+            return "nothing: every file is up to date"
+        if self.written[0].method:
+            names = ", ".join(file.method or "" for file in self.written)
+            return f"methods {names}" + (f" (of {m})" if n < m else "")
+        return f"{n} of {m} buckets" if self.written[0].bucket else "all rows"
+
     def raise_failed(self) -> None:
         """Raise `MethodsFailedError` if a method failed, but the error of a server that is away.
 
-        Raises
-        ------
-        ModelUnavailableError
-            If the server of a model is away: the step may try again later.
+        Raise `ModelUnavailableError` if the server of a model is away: the step may try again
+        later.
         """
         errors = list(self.failed.values())
         if not errors:
@@ -94,12 +104,15 @@ def refresh_step(
     needed = staleness.files(declared)
     done = Refreshed(declared, needed)
     stale = needed if run.force else staleness.stale(declared, run.retrain)
-    without = [file for file in needed if staleness.lacks_inputs(declared, file)]
+    without = {file for file in needed if staleness.lacks_inputs(declared, file)}
     if len(without) < len(needed):  # others can be computed
-        for file in (file for file in stale if file in without):
+        for file in without.intersection(stale):
             run.warn(f"{declared.name}: {file.method} is left out: what it depends on is missing")
         stale = [file for file in stale if file not in without]
-    for files in _blocks(stale, workspace.home.settings().automation.buckets_per_run):
+    by_bucket = declared.level == DOCUMENT_LEVEL
+    size = workspace.home.settings().automation.buckets_per_run if by_bucket else 1
+    for start in range(0, len(stale), size):
+        files = stale[start : start + size]
         reader = StepReader(workspace, declared, files, staleness.buckets, run, done.usage)
         try:
             result = _computed(reader)
@@ -114,45 +127,34 @@ def refresh_step(
         for line in result.failures:
             run.warn(line)
         if is_presented:
-            _show(done, files[0].method, result)
+            # of a method among others under its name
+            prefix = f"{files[0].method}/" if files[0].method and len(needed) > 1 else ""
+            for table, shown in result.shown().items():
+                labelled = {f"{prefix}{label}": item for label, item in shown.items()}
+                done.shown.setdefault(table, {}).update(labelled)
     return done
-
-
-def _blocks(files: Sequence[Partition], n_buckets: int) -> Iterator[Sequence[Partition]]:
-    """Yield files that are computed together: buckets of documents, or one file."""
-    size = n_buckets if files and files[0].bucket is not None else 1
-    for start in range(0, len(files), size):
-        yield files[start : start + size]
 
 
 def _computed(reader: StepReader) -> Result:
     """Compute some files of a step and store their rows with their provenance."""
-    declared = reader.declared
+    declared, reads, store = reader.declared, reader.reads, reader.workspace.store
     _, result = declared.run(reader.inputs(), reader.files, reader.around())
     for name, rows in {declared.step.table: result.rows, **result.beside}.items():
-        table, asset = declared.table(name), "/".join(declared.path(name))
+        table = declared.table(name)
         for file, share in _by_file(reader, rows):
-            _write(reader, table, file, share, asset)
+            provenance = Provenance(
+                content_hash="",
+                code_version=code_version_of(table, declared.step.code_version),
+                inputs=reads.inputs_of(file),
+                asset="/".join(declared.path(name)),
+                run_id=reader.run.run_id,
+                time=datetime.now(UTC).isoformat(),
+                failed=_n_in(file, reads.failures, len(reader.buckets)),
+                filtered=_n_in(file, reads.filtered, len(reader.buckets)),
+            )
+            note_changes(store, table, file, share, reader.run.run_id)
+            store.write(table, file, share, provenance)
     return result
-
-
-def _write(
-    reader: StepReader, table: Table, file: Partition, rows: pa.Table, asset: str
-) -> Provenance:
-    reads = reader.reads
-    provenance = Provenance(
-        content_hash="",
-        code_version=code_version_of(table, reader.declared.step.code_version),
-        inputs=reads.inputs_of(file),
-        asset=asset,
-        run_id=reader.run.run_id,
-        time=datetime.now(UTC).isoformat(),
-        failed=len(_documents_in(file, reads.failures, len(reader.buckets))),
-        filtered=len(_documents_in(file, reads.filtered, len(reader.buckets))),
-    )
-    store = reader.workspace.store
-    note_changes(store, table, file, rows, reader.run.run_id)
-    return store.write(table, file, rows, provenance)
 
 
 def _by_file(reader: StepReader, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
@@ -171,19 +173,11 @@ def _by_file(reader: StepReader, rows: pa.Table) -> Iterator[tuple[Partition, pa
         yield file, rows.filter(pa.array(owners == i))
 
 
-def _documents_in(file: Partition, documents: Iterable[str], n_buckets: int) -> list[str]:
-    """Return those of some documents that are in a file, and each "", the whole corpus."""
+def _n_in(file: Partition, documents: Sequence[str], n_buckets: int) -> int:
+    """Return how many of some documents are in a file; "", the whole corpus, is in each."""
     if file.bucket is None:
-        return list(documents)
-    return [d for d in documents if not d or bucket_of(d, n_buckets) == file.bucket]
-
-
-def _show(done: Refreshed, method: str | None, result: Result) -> None:
-    """Keep what a result shows; of a method among others under its name."""
-    prefix = f"{method}/" if method and len(done.needed) > 1 else ""
-    for table, shown in result.shown().items():
-        labelled = {f"{prefix}{label}": item for label, item in shown.items()}
-        done.shown.setdefault(table, {}).update(labelled)
+        return len(documents)
+    return sum(not d or bucket_of(d, n_buckets) == file.bucket for d in documents)
 
 
 def complete_catalogue(workspace: Workspace) -> None:

@@ -1,33 +1,14 @@
 """What the models of a step cost, as numeric metadata that Dagster plots over time."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gsum_resources.embedding.memoized import Batch
 from gsum_resources.llm.ledger import Ledger
 
-
-@dataclass
-class Calls:
-    """Sums of rows of `llm_calls`; tokens and price are of calls that a model answered now."""
-
-    requests: int = 0
-    cached: int = 0
-    failures: int = 0
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-
-    def add(self, row: Mapping) -> None:
-        """Add a row of the ledger."""
-        self.requests += 1
-        self.failures += row["error"] is not None
-        if row["cached"]:
-            self.cached += 1
-            return
-        for name in ("calls", "tokens_in", "tokens_out", "cost_usd"):
-            setattr(self, name, getattr(self, name) + row[name])
+_SUMS = ("calls", "tokens_in", "tokens_out", "cost_usd")
 
 
 @dataclass
@@ -36,29 +17,22 @@ class Usage:
 
     Attributes
     ----------
-    calls : of language models, by document; "" for requests on the whole corpus. None: the step
-        has read none.
+    calls : sums of the rows of `llm_calls`; tokens and price are of calls that a model answered
+        now. None: the step has read no language model.
     batches : of embedder and passage scorer; None: the step has read neither.
     """
 
-    calls: dict[str, Calls] | None = None
+    calls: Counter[str] | None = None
     batches: list[Batch] | None = None
 
-    def metadata(self, documents: Collection[str] | None = None) -> dict[str, int | float]:
-        """Return the metadata of a partition.
-
-        Parameters
-        ----------
-        documents : those of the partition; None: all. Batches name no document, so that each
-            partition of a run shows all of them.
-        """
-        shown: dict[str, int | float] = {}
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata of the step's first table."""
+        shown: dict[str, Any] = {}
         if self.calls is not None:
-            of = [c for name, c in self.calls.items() if documents is None or name in documents]
-            for name in ("requests", "calls", "tokens_in", "tokens_out", "cost_usd", "failures"):
-                shown[f"llm/{name}"] = sum(getattr(calls, name) for calls in of)
-            if n := shown["llm/requests"]:
-                shown["llm/cached_share"] = sum(calls.cached for calls in of) / n
+            names = ("requests", *_SUMS, "failures")
+            shown |= {f"llm/{name}": self.calls[name] for name in names}
+            if n := self.calls["requests"]:
+                shown["llm/cached_share"] = self.calls["cached"] / n
         if self.batches is not None:
             shown["embedding/texts"] = sum(batch.n_texts for batch in self.batches)
             shown["embedding/tokens_in"] = sum(batch.tokens_in for batch in self.batches)
@@ -75,7 +49,9 @@ class CountingLedger(Ledger):
     def enter(self, rows: Sequence[dict], replies: Sequence[dict] = ()) -> None:
         """Insert rows, see `Ledger`, and count them."""
         super().enter(rows, replies)
-        calls = self.usage.calls if self.usage.calls is not None else {}
+        calls: Counter[str] = Counter() if self.usage.calls is None else self.usage.calls
         for row in rows:
-            calls.setdefault(row["document_id"] or "", Calls()).add(row)
+            counted = {} if row["cached"] else {name: row[name] for name in _SUMS}
+            failed = row["error"] is not None
+            calls.update(requests=1, cached=bool(row["cached"]), failures=failed, **counted)
         self.usage.calls = calls

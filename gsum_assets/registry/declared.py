@@ -3,6 +3,7 @@
 `dagster_assets/build.py` turns them into Dagster assets, `refresh/step.py` executes them.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -190,14 +191,11 @@ def of_family(family: Family) -> list[Declared]:
     """Return the steps of a family, from its index to the scores of its answers."""
     declare = partial(Declared, group=family.name, path=family.path, methods=family.methods)
     needed_by = frozenset(family.methods)
-    declared = [
-        declare(
-            step=step,
-            reads=step.reads,
-            needed_by=frozenset(step.methods or needed_by) | _other_readers(family, step),
-        )
-        for step in family.index
-    ]
+    declared = []
+    for step in family.index:
+        readers = set().union(*(_READERS[family.table(name).name] for name in step.writes))
+        of_step = frozenset(step.methods or needed_by) | (readers - needed_by)
+        declared.append(declare(step=step, reads=step.reads, needed_by=of_step))
     by_index = index_of(family)
     index = _index_step(family)
     declared.append(declare(step=index, reads=index.reads, needed_by=needed_by))
@@ -218,27 +216,15 @@ def of_family(family: Family) -> list[Declared]:
     return declared
 
 
-def _other_readers(family: Family, step: Step) -> frozenset[str]:
-    """Return the methods of other families that depend on a table of a family's index step."""
-    written = {family.table(name).name for name in step.writes}
-    return frozenset(
-        method
-        for other in FAMILIES
-        if other.name != family.name and written & _TABLES_READ[other.name]
-        for method in other.methods
-    )
-
-
 _WRITERS = {
     family.table(name).name: (family, step)
     for family in FAMILIES
     for step in family.index
     for name in step.writes
 }
-"""Family and step of each table of an index."""
 
 
-def _tables_read(family: Family) -> frozenset[str]:
+def _tables_read(family: Family) -> set[str]:
     """Return the names of the tables that a family reads, and of those that these depend on."""
     steps = (*family.index, *family.question, *answer_steps(family), scores_step(family))
     left, read = [(family, step) for step in steps], set[str]()
@@ -248,30 +234,14 @@ def _tables_read(family: Family) -> frozenset[str]:
         new = {reader.table(name).name for name in names} - read
         read |= new
         left += [_WRITERS[name] for name in new if name in _WRITERS]
-    return frozenset(read)
+    return read
 
 
-_TABLES_READ = {family.name: _tables_read(family) for family in FAMILIES}
-
-
-def with_indexes_read(family: Family) -> list[Declared]:
-    """Return the steps of a family, and those of other families whose tables they read."""
-    steps, names = [*of_family(family)], set[str]()
-    makers = {
-        declared.table(name).name: declared
-        for other in FAMILIES
-        if other.name != family.name
-        for declared in of_family(other)[: len(other.index)]
-        for name in declared.step.writes
-    }
-    for declared in steps:  # grows
-        read = (n for n in declared.reads if n not in (*MODELS, SETTINGS, *declared.step.optional))
-        for name in (declared.table(n).name for n in read):
-            maker = makers.get(name)
-            if maker is not None and maker.name not in names:
-                names.add(maker.name)
-                steps.append(maker)
-    return steps
+_READERS: dict[str, set[str]] = defaultdict(set)
+"""The methods of the families that depend on a table, by its name."""
+for _family in FAMILIES:
+    for _name in _tables_read(_family):
+        _READERS[_name].update(_family.methods)
 
 
 def index_of(family: Family) -> list[str]:
@@ -279,45 +249,38 @@ def index_of(family: Family) -> list[str]:
     return [n for n in family.read_by_questions if family.table(n).dimensions != RESULT]
 
 
-def _as_named(step: Step, group: str, for_questions: bool = False) -> Declared:
-    reads = step.reads
-    return Declared(step, group, lambda n: n.split("/"), reads, for_questions=for_questions)
-
-
 # generated questions become rows of `queries`: of the corpus, so that groups form no cycle
-CORPUS_STEPS = [_as_named(step, "corpus") for step in (*CORPUS, GENERATED_QUESTIONS)]
-EVALUATION_STEPS = [
-    _as_named(ANSWERABILITY, "evaluation"),
-    _as_named(judging(FAMILIES), "evaluation", for_questions=True),
-    _as_named(uniting(FAMILIES), "evaluation", for_questions=True),
-]
+_SHARED = {
+    "corpus": (*CORPUS, GENERATED_QUESTIONS),
+    "evaluation": (ANSWERABILITY, judging(FAMILIES), uniting(FAMILIES)),
+}
 STEPS: Sequence[Declared] = (
-    *CORPUS_STEPS,
-    *EVALUATION_STEPS,
+    *(
+        Declared(
+            step,
+            group,
+            lambda name: name.split("/"),
+            step.reads,
+            for_questions=step.aggregates_methods,
+        )
+        for group, steps in _SHARED.items()
+        for step in steps
+    ),
     *(declared for family in FAMILIES for declared in of_family(family)),
 )
 """All steps."""
 
-
-def _ordered() -> list[Declared]:
-    by_asset = {asset: declared for declared in STEPS for asset in declared.assets}
-    by_name = {declared.name: declared for declared in STEPS}
-    graph = {
-        declared.name: {by_asset[a].name for a in declared.read_assets if a in by_asset}
-        for declared in STEPS
-    }
-    return [by_name[name] for name in TopologicalSorter(graph).static_order()]
-
-
-ORDERED: Sequence[Declared] = _ordered()
-"""All steps, each behind those that it depends on."""
-
-STEP_OF: Mapping[str, Step] = {
-    asset: declared.step for declared in STEPS for asset in declared.assets
+_BY_ASSET = {asset: declared for declared in STEPS for asset in declared.assets}
+_DEPENDENCIES = {
+    declared.name: [_BY_ASSET[a].name for a in declared.read_assets if a in _BY_ASSET]
+    for declared in STEPS
 }
-"""The step that writes each asset, `gor/record_edges`."""
+ORDERED: Sequence[Declared] = [
+    _BY_ASSET[name] for name in TopologicalSorter(_DEPENDENCIES).static_order()
+]
+"""All steps, each behind those that it depends on."""
 
 
 def work_of(asset: str) -> str:
     """Return the kind of work that the language model of an asset's step does."""
-    return STEP_OF[asset].work if asset in STEP_OF else "answers"
+    return _BY_ASSET[asset].step.work if asset in _BY_ASSET else "answers"

@@ -40,17 +40,14 @@ def parts_of(
 ) -> tuple[list[Part], list[str]]:
     """Return the parts that can run, and a line for each embedder that is missing.
 
+    Raise `CorpusError` if the preset has no such embedder or method.
+
     Parameters
     ----------
     name : of the reproduction, and of its corpus.
     home : the user's, whose `gsum.toml` names the models.
     models : path or hub id of embedders by the preset's names.
     wanted : rows' methods to run; empty: all.
-
-    Raises
-    ------
-    CorpusError
-        If the preset has no such embedder or method.
     """
     for kind, given, known in (
         ("embedder", models, preset.embedders),
@@ -98,12 +95,9 @@ def parts_of(
 def write(parts: Sequence[Part], preset: Preset, source: Path, home: Home) -> ImportReport:
     """Write the settings and the corpus of each part; return what was imported.
 
-    What an earlier command wrote is replaced; what is unchanged stays up to date.
-
-    Raises
-    ------
-    CorpusError
-        If the files are not in the official format, or no question of them is in the sample.
+    What an earlier command wrote is replaced; what is unchanged stays up to date. Raise
+    `CorpusError` if the files are not in the official format, or no question of them is in the
+    sample.
     """
     benchmark = BENCHMARKS[preset.benchmark]
     contents = sampled(read_benchmark(preset.benchmark, source), preset.sample)

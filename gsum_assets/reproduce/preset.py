@@ -87,10 +87,7 @@ def names() -> list[str]:
 def values_of(name: str) -> dict[str, Any]:
     """Return the keys of a shipped preset, with those of its base.
 
-    Raises
-    ------
-    CorpusError
-        If there is no such preset.
+    Raise `CorpusError` if there is no such preset.
     """
     file = _PRESETS / f"{name}.toml"
     if not file.is_file():
@@ -102,10 +99,7 @@ def values_of(name: str) -> dict[str, Any]:
 def load(name: str, file: Path | None = None) -> Preset:
     """Return a preset, or the one that a file holds.
 
-    Raises
-    ------
-    CorpusError
-        If there is no such preset, or a key or a value is wrong.
+    Raise `CorpusError` if there is no such preset, or a key or a value is wrong.
     """
     source = str(file or f"preset {name}")
     try:

@@ -36,11 +36,7 @@ def sampled(contents: Contents, sample: Sample) -> Contents:
     """Return the documents and questions of a sample, with notes on what was left out.
 
     Documents are left out where questions are on single documents, and no question is on them.
-
-    Raises
-    ------
-    CorpusError
-        If no question is left.
+    Raise `CorpusError` if no question is left.
     """
     if not sample.questions:
         return replace(contents, queries=[])

@@ -51,17 +51,10 @@ def require_own_launcher(instance: dg.DagsterInstance) -> None:
         )
 
 
-def submit(
-    home: Home, corpus: str, keys: Sequence[dg.AssetKey], tags: dict[str, str], config: dict
-) -> str:
+def submit(home: Home, corpus: str, keys: Sequence[dg.AssetKey], config: dict) -> str:
     """Put a run of the job `index` into the queue of the daemon; return its id.
 
-    Dagster's own command does it, as a process.
-
-    Raises
-    ------
-    RefreshError
-        If it does not accept the run.
+    Dagster's own command does it, as a process. Raise `RefreshError` if it does not accept the run.
     """
     selector = {
         "repositoryLocationName": LOCATION,
@@ -69,14 +62,10 @@ def submit(
         "pipelineName": INDEX_JOB,
         "assetSelection": [{"path": list(key.path)} for key in keys],
     }
-    metadata = [{"key": k, "value": v} for k, v in {**tags, PARTITION: corpus}.items()]
-    params = {
-        "selector": selector,
-        "runConfigData": config,
-        "mode": "default",
-        "executionMetadata": {"tags": metadata},
-    }
-    variables = json.dumps({"executionParams": params})
+    tags = {"dagster/priority": "1", PARTITION: corpus}
+    metadata = {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
+    params = {"selector": selector, "runConfigData": config, "mode": "default"}
+    variables = json.dumps({"executionParams": {**params, "executionMetadata": metadata}})
     with TemporaryDirectory() as folder:
         output = Path(folder) / "reply.json"
         command = [sys.executable, "-c", _LAUNCH, "-w", str(workspace_file())]
@@ -95,10 +84,7 @@ def submit(
 def follow(instance: dg.DagsterInstance, run_id: str, reader: Reader) -> None:
     """Read the events of a run until it has ended.
 
-    Raises
-    ------
-    DaemonStoppedError
-        If the daemon stops while the run is still in its queue.
+    Raise `DaemonStoppedError` if the daemon stops while the run is still in its queue.
     """
     cursor = None
     while True:

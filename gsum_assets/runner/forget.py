@@ -81,18 +81,17 @@ def forget(
 ) -> ForgetReport:
     """Remove a document from its corpus folder, and everything that depends on it from the home.
 
+    Raise `CorpusError` if the corpus has no such document, or no other document.
+
     Parameters
     ----------
     retrain : whether to retrain the networks that were trained with it.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus has no such document, or no other document.
     """
     text, others = _texts(pipeline, corpus, document_id)
     sentences = sentences_of(text, others)
-    _remove(pipeline, corpus, document_id)
+    records = require_document(pipeline, corpus, document_id)
+    folder = pipeline.home.corpora / corpus
+    take_out(folder, load_settings(folder), records)
     done = ForgetReport(
         n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
     )
@@ -125,16 +124,13 @@ def check_forgotten(
 ) -> ForgetReport:
     """Search the home for sentences of a document that was deleted before; delete nothing.
 
+    Raise `CorpusError` if the document is still in the corpus folder, the file cannot be read, or
+    it has no sentence to search for.
+
     Parameters
     ----------
     original : the document's file, or a file of records that has it, `documents.jsonl`. Its
         sentences are read from there, since none of them is stored any more.
-
-    Raises
-    ------
-    CorpusError
-        If the document is still in the corpus folder, the file cannot be read, or it has no
-        sentence to search for.
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
@@ -205,11 +201,8 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     """Return the records of a document in its folder, if it can be forgotten.
 
     A document that is already deleted from the folder is no error: tables may still contain it.
-
-    Raises
-    ------
-    CorpusError
-        If there is no such corpus, or it has no such document, or no other document.
+    Raise `CorpusError` if there is no such corpus, or it has no such document, or no other
+    document.
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
@@ -228,13 +221,6 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
             f"{folder}, and the next `gsum run` of any corpus, or the daemon, removes the rest"
         )
     return found
-
-
-def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
-    """Delete the document from the corpus folder."""
-    records = require_document(pipeline, corpus, document_id)
-    folder = pipeline.home.corpora / corpus
-    take_out(folder, load_settings(folder), records)
 
 
 def models_with(
@@ -264,15 +250,14 @@ def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
     if not file.is_file():
         return []
     named = json.dumps(document_id)
-    lines = file.read_text("utf-8", "replace").splitlines()
-    return [_query_id(line, n) for n, line in enumerate(lines, start=1) if named in line]
-
-
-def _query_id(line: str, number: int) -> str:
-    try:
-        return str(json.loads(line)["query_id"])
-    except (ValueError, TypeError, KeyError):
-        return f"line {number}"
+    found = []
+    for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), start=1):
+        if named in line:
+            try:
+                found.append(str(json.loads(line)["query_id"]))
+            except (ValueError, TypeError, KeyError):
+                found.append(f"line {number}")
+    return found
 
 
 def _remove_stale(pipeline: Pipeline, corpus: str) -> int:

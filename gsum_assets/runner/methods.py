@@ -7,6 +7,7 @@ from gsum_assets.corpus.settings_file import keep_methods
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import count
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.families import METHODS, trained_tables
@@ -16,29 +17,16 @@ from gsum_resources.store.table import Table
 
 
 def drop_methods(workspace: Workspace, corpus: str, methods: Collection[str]) -> str:
-    """Take methods out of those that a corpus keeps, and remove their tables.
+    """Take methods out of those that a corpus keeps, remove their tables, and say what was done.
 
-    Tables that the methods of a family share stay while one of these methods is kept.
-
-    Returns
-    -------
-    What was done.
-
-    Raises
-    ------
-    CorpusError
-        If a method is neither kept nor has tables, or a run on the corpus is unfinished.
+    Tables that the methods of a family share stay while one of these methods is kept. Raise
+    `CorpusError` if a method is neither kept nor has tables, or a run on the corpus is unfinished.
     """
     root, store = workspace.home.corpora, workspace.store
     kept = METHODS.wanted(root, corpus)
     dropped = set(METHODS.named(methods, f"corpus '{corpus}'"))
-    files = {
-        (d.table(n), f)
-        for d in STEPS
-        for n in d.step.writes
-        for f in _files(d.table(n), workspace, corpus)
-    }
-    stored = {file.method for _, file in files if file.method}
+    files = (file for table in TABLES.values() for file in store.partitions(table, corpus))
+    stored = {file.method for file in files if file.method}
     if unknown := sorted(dropped - {*kept, *stored}):
         raise CorpusError(
             f"corpus '{corpus}': {', '.join(unknown)} cannot be dropped; it keeps {', '.join(kept)}"
@@ -55,7 +43,7 @@ def drop_methods(workspace: Workspace, corpus: str, methods: Collection[str]) ->
         needs = declared.is_needed([*left, *(stored - dropped)])
         for name in declared.step.writes:
             table = declared.table(name)
-            for file in _files(table, workspace, corpus):
+            for file in store.partitions(table, corpus):
                 if file.method in dropped if table.dimensions == RESULT else not needs:
                     store.delete(table, file)
                     n_removed += 1
@@ -63,10 +51,6 @@ def drop_methods(workspace: Workspace, corpus: str, methods: Collection[str]) ->
         complete_catalogue(workspace)
     names = ", ".join(sorted(dropped))
     return f"dropped {names} and removed {count(n_removed, 'file')}; {line}"
-
-
-def _files(table: Table, workspace: Workspace, corpus: str) -> list[Partition]:
-    return workspace.store.partitions(table, corpus)
 
 
 def owner(table: Table, model: Partition) -> str:
@@ -77,14 +61,11 @@ def owner(table: Table, model: Partition) -> str:
 def require_networks(workspace: Workspace, corpus: str, methods: Collection[str]) -> list[str]:
     """Return the owners of the stored networks of some methods.
 
+    Raise `CorpusError` if a method is unknown, or none of them has a network.
+
     Parameters
     ----------
     methods : names of methods or families; "all" for every method.
-
-    Raises
-    ------
-    CorpusError
-        If a method is unknown, or none of them has a network.
     """
     wanted = set(METHODS.wanted(workspace.home.corpora, corpus, methods))
     families = {METHODS.family_of(method).name for method in wanted}

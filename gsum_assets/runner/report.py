@@ -31,26 +31,14 @@ class Events(Protocol):
         """Report that a run of these steps begins."""
 
     def step(self, asset: str) -> None:
-        """Report that a step begins, by its first asset."""
+        """Report that a step begins, by its name."""
 
     def ended(self, step: "StepReport") -> None:
         """Report that a step has ended."""
 
 
-class NoEvents:
+class NoEvents(Events):
     """Receives nothing."""
-
-    def says(self, line: str) -> None: ...
-
-    def waits(self, what: str) -> None: ...
-
-    def followed(self, is_followed: bool) -> None: ...
-
-    def begins(self, steps: Sequence[Declared]) -> None: ...
-
-    def step(self, asset: str) -> None: ...
-
-    def ended(self, step: "StepReport") -> None: ...
 
 
 @dataclass
@@ -89,8 +77,8 @@ class RunReport:
     """
 
     steps: list[StepReport] = field(default_factory=list)
-    gaps: Sequence[str] = ()
-    known_gaps: Sequence[str] = ()
+    gaps: list[str] = field(default_factory=list)
+    known_gaps: list[str] = field(default_factory=list)
     missing: Sequence[str] = ()
     stopped: str = ""
 
@@ -133,18 +121,15 @@ class Reader:
             if entry.level == logging.WARNING and key in self._steps:
                 self._steps[key].warnings.append(entry.user_message)
         elif event.event_type == dg.DagsterEventType.STEP_START:
-            self._start(key, entry.timestamp)
+            step = StepReport(key.replace("__", "/"))
+            self._steps[key], self._began[key] = step, entry.timestamp
+            self.report.steps.append(step)
+            self.events.step(step.name)
         elif event.event_type == dg.DagsterEventType.ENGINE_EVENT:
             if pool := event.engine_event_data.metadata.get("pool"):  # before the step starts
                 self.events.waits(f"other runs, which fill the pool '{pool.value}'")
         elif key in self._steps:
             self._read(self._steps[key], key, event, entry.timestamp)
-
-    def _start(self, key: str, timestamp: float) -> None:
-        step = StepReport(key.replace("__", "/"))
-        self._steps[key], self._began[key] = step, timestamp
-        self.report.steps.append(step)
-        self.events.step(step.name)
 
     def _read(self, step: StepReport, key: str, event: dg.DagsterEvent, timestamp: float) -> None:
         kind = event.event_type

@@ -46,7 +46,12 @@ _QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A home with its definitions, as the commands use it."""
+    """A home with its definitions, as the commands use it.
+
+    Attributes
+    ----------
+    is_presented : whether runs add what no table shows: plots, the catalogue.
+    """
 
     workspace: Workspace
     is_presented: bool = True
@@ -61,11 +66,6 @@ class Pipeline:
         """The tables."""
         return self.workspace.store
 
-    @property
-    def models(self) -> Models:
-        """The models."""
-        return self.workspace.models
-
     @cached_property
     def definitions(self) -> dg.Definitions:
         """Assets and jobs."""
@@ -78,12 +78,7 @@ def pipeline_for(
     presented: bool = True,
     store: ParquetStore | None = None,
 ) -> Pipeline:
-    """Open a home with its own models, or with those given.
-
-    Parameters
-    ----------
-    presented : whether runs add what no table shows: plots, the catalogue.
-    """
+    """Open a home with its own models, or with those given; see `Pipeline`."""
     return Pipeline(open_workspace(home, models, store=store), presented)
 
 
@@ -104,7 +99,7 @@ def refresh(
 
     Parameters
     ----------
-    methods : methods to keep up to date besides those of before, see `kept_methods`.
+    methods : methods to keep up to date besides those of before, see `with_methods`.
     retrain : methods or families whose networks are trained again, "all": of every one.
     check_models : whether to stop if a model is unavailable; if not, what needs it fails.
     over_budget : whether the corpus may exceed `[budget]` until this returns.
@@ -114,15 +109,15 @@ def refresh(
     CorpusError
         If the corpus cannot be read, or a method is unknown.
     RefreshError
-        If something is stale and a model is unavailable: a key is missing or refused, or a server
-        does not answer; or if runs have to be started by a daemon, and none is alive.
+        If something is stale and a model is unavailable, or a database does not answer, or runs
+        have to be started by a daemon, and none is alive.
     """
     METHODS.wanted(pipeline.home.corpora, corpus)  # raises before anything is written
     events = events or NoEvents()
     if methods and (line := kept_methods(pipeline.workspace, corpus, methods)):
         events.says(f"{corpus}: {line}")
     work = _Refresh(pipeline, instance, corpus, events, tuple(retrain), check_models)
-    with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():
+    with pipeline.workspace.models.budget.exceeding(corpus) if over_budget else nullcontext():
         try:
             report = work.refresh()
         except Exception as error:
@@ -142,14 +137,11 @@ def refresh(
 def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> str:
     """Keep further methods up to date; return the line written to `corpus.toml`, "" if none was.
 
+    Raise `CorpusError` if the corpus cannot be read or written, or a method is unknown.
+
     Parameters
     ----------
     names : see `with_methods`.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read or written, or a method is unknown.
     """
     root, kept = workspace.home.corpora, with_methods(workspace, corpus, names)
     if set(kept) == set(METHODS.wanted(root, corpus)):
@@ -199,7 +191,7 @@ class _Refresh:
         due = self._staleness().due(self.retrain)
         if due and self.check_models:
             try:
-                self.pipeline.models.check()
+                self.workspace.models.check()
             except ModelUnavailableError as error:
                 raise RefreshError(str(error)) from error
         if due:
@@ -224,17 +216,15 @@ class _Refresh:
     ) -> None:
         """Execute the job in this process, which holds the lock of the corpus."""
         run_id = str(uuid.uuid4())
-        keys, config = [*SOURCES, *keys_of(due)], _config(retrain)
         self.events.begins(due)
-        reader = Reader(report, self.events)
-        self.instance.add_event_listener(run_id, reader.read)
+        self.instance.add_event_listener(run_id, Reader(report, self.events).read)
         with runs_of_location(self.instance, INDEX_JOB):
             result = self.pipeline.definitions.resolve_job_def(INDEX_JOB).execute_in_process(
-                run_config={"loggers": _QUIET, **config},
+                run_config={"loggers": _QUIET, **_config(retrain)},
                 instance=self.instance,
                 partition_key=self.corpus,
                 raise_on_error=False,
-                asset_selection=keys,
+                asset_selection=[*SOURCES, *keys_of(due)],
                 run_id=run_id,
                 tags={COMMAND: holder},
             )
@@ -245,11 +235,9 @@ class _Refresh:
         self, due: Sequence[Declared], report: RunReport, retrain: Sequence[str] = ()
     ) -> None:
         """Let the daemon execute the job, and follow it."""
-        keys = [*SOURCES, *keys_of(due)]
         self.events.begins(due)
-        submitted = daemon.submit(
-            self.pipeline.home, self.corpus, keys, {"dagster/priority": "1"}, _config(retrain)
-        )
+        keys = [*SOURCES, *keys_of(due)]
+        submitted = daemon.submit(self.pipeline.home, self.corpus, keys, _config(retrain))
         try:
             daemon.follow(self.instance, submitted, Reader(report, self.events))
         except daemon.DaemonStoppedError:
@@ -276,9 +264,7 @@ class _Refresh:
     def _note_left(self, report: RunReport, due: Sequence[Declared]) -> None:
         """Note which rows are missing, and which steps are stale at the end."""
         staleness = self._staleness()
-        failed: list[str] = []
-        filtered: list[str] = []
-        reasons = {step.name: step.warnings for step in report.steps}
+        warnings = {step.name: step.warnings for step in report.steps}
         incomplete = set()
         for declared in due:
             table = declared.table(declared.step.table)
@@ -286,19 +272,18 @@ class _Refresh:
             own = [footers[file] for file in staleness.files(declared) if file in footers]
             if n := sum(footer.failed for footer in own):
                 incomplete.add(declared.name)
-                first = next(iter(reasons.get(declared.name, ())), "")
-                failed.append(
+                first = next(iter(warnings.get(declared.name, ())), "")
+                report.gaps.append(
                     f"{declared.name}: rows are missing: a model gave {count(n, 'request')} no "
                     f"valid reply{f' (first: {first})' if first else ''}; run it again to repeat "
                     "these requests"
                 )
             if n := sum(footer.filtered for footer in own):
-                filtered.append(
+                report.known_gaps.append(
                     f"{declared.name}: rows are missing for good: a content filter rejected "
                     f"{count(n, 'request')}; change filter_version of the model in gsum.toml to "
                     "send them again"
                 )
-        report.gaps, report.known_gaps = failed, filtered
         if due and (report.failed or report.stopped):
             report.missing = [d.name for d in staleness.due() if d.name not in incomplete]
 

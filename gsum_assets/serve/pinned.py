@@ -70,7 +70,7 @@ def stamps_of(
     """Return the stamp of every file of some tables of a corpus."""
     if store.lists_at_once:
         listing = store.list_files()
-        return {table: listing.partitions(table, corpus) for table in tables}
+        return {table: listing.stamped(table, corpus) for table in tables}
     stamps: dict[Table, dict[Partition, object]] = {table: {} for table in tables}
     for table in tables:
         for partition in store.partitions(table, corpus):

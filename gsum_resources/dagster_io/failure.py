@@ -1,8 +1,4 @@
-"""Errors of gsum as Dagster's `Failure`, whose first line is the reason and not a stack.
-
-Whatever Dagster calls in a run is wrapped by `explained`: only so every error page begins with the
-sentence of the error.
-"""
+"""Errors of gsum as Dagster's `Failure`: every error page begins with the sentence of the error."""
 
 import traceback
 from collections.abc import Iterator
@@ -15,7 +11,6 @@ from gsum_resources.protocols.models import ModelUnavailableError
 ERROR = "error"
 """Key of the metadata of a `Failure`: name of the class of the error."""
 
-
 _PAUSES_S = (120.0, 240.0, 480.0)
 """Before a step tries again whose model's server was away."""
 
@@ -24,9 +19,8 @@ _PAUSES_S = (120.0, 240.0, 480.0)
 def explained(attempt: int | None = None) -> Iterator[None]:
     """Raise errors as `dg.Failure`, those of gsum without a chain of causes.
 
-    Their messages name object, value and remedy. Dagster would show them below the stacks of its
-    own errors. The stack is in the run's log, at the level debug. Other errors keep their stack.
-    Also a decorator, but not of generators.
+    Dagster would show their messages below the stacks of its own errors. The stack is in the run's
+    log, at the level debug. Also a decorator, but not of generators.
 
     Parameters
     ----------

@@ -24,10 +24,8 @@ _POLICY_VIOLATION = 1008  # WebSocket close code
 class RefuseForeignRequests:
     """ASGI middleware: requests from pages of another site are answered with status 403.
 
-    Parameters
-    ----------
-    names : host names by which browsers reach the UI, besides those of this machine and addresses
-        in numbers, to which no name can be rebound.
+    Browsers reach the UI by `names`, the names of this machine, and addresses in numbers, to which
+    no name can be rebound.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
@@ -51,7 +49,7 @@ class RefuseForeignRequests:
         """Return why a request is refused; None if it is not."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         host, port = _host_and_port(f"//{hosts[0]}") if len(hosts) == 1 else ("", None)
-        if not self._is_known(host):
+        if not (host in self.names | _names_of_this_machine() or is_address(host)):
             return (
                 f"The UI is not known under the name '{host}' in the header Host. If it is a name "
                 f"of this machine or of a proxy before it, start `gsum ui --known-as {host}`."
@@ -66,9 +64,6 @@ class RefuseForeignRequests:
         if site not in _SAME_SITE and not _follows_link(headers, method, path):
             return f"Requests from pages of another site are refused: Sec-Fetch-Site is '{site}'."
         return None
-
-    def _is_known(self, host: str) -> bool:
-        return host in self.names or host in _names_of_this_machine() or is_address(host)
 
 
 def _follows_link(headers: Headers, method: str, path: str) -> bool:

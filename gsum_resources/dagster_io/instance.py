@@ -12,6 +12,7 @@ from shlex import quote
 import dagster as dg
 
 from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import replace_content
 from gsum_resources.settings.schema import SETTINGS_FILE
 from gsum_resources.state.database import lost_connection
 
@@ -27,10 +28,7 @@ class InstanceError(ValueError):
 
 
 def prepare(home: Home) -> Path:
-    """Create the home folders of gsum and Dagster, with default settings if there are none.
-
-    Sets `DAGSTER_HOME` and returns Dagster's home folder.
-    """
+    """Create the home folders with default settings, set `DAGSTER_HOME`, and return that folder."""
     folder = home.dagster
     _ship(CONFIG_FILE, folder)
     write_settings(home)
@@ -39,13 +37,7 @@ def prepare(home: Home) -> Path:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """Return the instance, which the UI and the daemon use as well.
-
-    Raises
-    ------
-    InstanceError
-        If its database does not answer.
-    """
+    """Return Dagster's instance; raise `InstanceError` if its database does not answer."""
     folder = prepare(home)
     try:
         with _alone(folder):
@@ -77,8 +69,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def refuse_temporary_instance(home: Home) -> None:
     """Raise `InstanceError` in the code location of a `dagster dev` that has no home of Dagster.
 
-    Such a server works in a temporary instance without the pools and the run monitoring of
-    `dagster.yaml`; what it writes into the warehouse, no other server knows. Without a
+    Such a server works in a temporary instance without pools and run monitoring. Without a
     `dagster.yaml` in a home that was named, a warning is logged.
     """
     if not os.environ.get(_IS_DEV):
@@ -114,10 +105,7 @@ def workspace_file() -> Path:
 
 
 def write_settings(home: Home) -> bool:
-    """Write the commented `gsum.toml` of a home that has none; return whether it was written.
-
-    A file at a URL is the operator's.
-    """
+    """Write the commented `gsum.toml` of a home without one; one at a URL is the operator's."""
     return not home.settings_url and _ship(SETTINGS_FILE, home.root)
 
 
@@ -127,12 +115,5 @@ def _ship(name: str, folder: Path) -> bool:
     target = folder / name
     is_new = not target.exists()
     if is_new:
-        _replace(target, files("gsum_resources").joinpath(name).read_text())
+        replace_content(target, files("gsum_resources").joinpath(name).read_bytes())
     return is_new
-
-
-def _replace(path: Path, content: str) -> None:
-    """Write a file so that readers see the old content or the new one."""
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    temporary.write_text(content)
-    temporary.replace(path)

@@ -36,7 +36,8 @@ def storage_of(instance: dg.DagsterInstance) -> StorageLocations:
     found = StorageLocations({}, [], [])
     storages = instance.event_log_storage, instance.run_storage, instance.schedule_storage
     for storage in storages:
-        connect = _connect(storage)
+        connect: Connect | None = getattr(storage, "index_connection", None)
+        connect = connect or getattr(storage, "connect", None)
         if connect is None:
             found.unknown.append(type(storage).__name__)
             continue
@@ -52,11 +53,6 @@ def storage_of(instance: dg.DagsterInstance) -> StorageLocations:
     elif type(logs).__name__ != "NoOpComputeLogManager":
         found.unknown.append(type(logs).__name__)
     return found
-
-
-def _connect(storage: Any) -> Connect | None:
-    """Return how to open a connection to the database of a storage; None where it has none."""
-    return getattr(storage, "index_connection", None) or getattr(storage, "connect", None)
 
 
 def _texts(connect: Connect) -> Iterator[str]:

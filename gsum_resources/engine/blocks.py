@@ -1,8 +1,6 @@
 """Heavy work in blocks: one after the other in this process, or spread over a cluster.
 
-A step cuts its work into blocks, and `map_blocks` of an engine applies one function to each. The
-local engine, the default, does what a loop would do. `ray_engine.py` runs the same blocks on other
-machines. Borders of blocks and the order of results do not depend on the engine.
+Borders of blocks and the order of results do not depend on the engine.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -43,17 +41,15 @@ class Engine(Protocol):
     ) -> Iterator[Output]:
         """Yield the function's result for each block, in the order of the blocks.
 
+        Raise `BlockError` if a block is lost repeatedly. Exceptions of the function itself are
+        raised unchanged.
+
         Parameters
         ----------
         make_function : called once in each process that computes blocks.
         step : what the blocks are part of, for messages.
         model : identity of the model that the function loads, which then stays loaded for later
             calls; empty: the function is released after this call.
-
-        Raises
-        ------
-        BlockError
-            If a block is lost repeatedly. Exceptions of the function itself are raised unchanged.
         """
         ...
 

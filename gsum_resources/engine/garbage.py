@@ -14,9 +14,8 @@ _LARGE_MIB = 3072  # peak from which garbage is collected as usual, as it may re
 def freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
     """Leave out of later full passes what has survived one; a member of `gc.callbacks`.
 
-    A service that keeps indexes in memory has millions of objects: a full pass over them makes one
-    question in a few dozen wait for 0.2 s. A frozen object is freed as usual unless it is part of a
-    cycle: what drops a large one calls `gc.unfreeze()`.
+    A full pass over the indexes of a service takes 0.2 s. A frozen object is freed as usual unless
+    it is part of a cycle: what drops a large one calls `gc.unfreeze()`.
     """
     if phase == "stop" and info["generation"] == _OLDEST:
         gc.freeze()
@@ -26,9 +25,8 @@ def freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
 def collected_rarely() -> Iterator[None]:
     """Collect garbage less often, and only among objects created meanwhile.
 
-    Otherwise a step that reads a million rows causes passes over everything that the process has
-    loaded, a million objects: a quarter of the time of an edit. In a large process garbage is
-    collected as usual: at a million passages its peak would be 3 GiB higher.
+    Passes over everything that a process has loaded take a quarter of the time of an edit. In a
+    large process garbage is collected as usual, since its peak would be higher.
     """
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB, on macOS bytes
     if peak / (2**20 if sys.platform == "darwin" else 2**10) > _LARGE_MIB:

@@ -1,10 +1,11 @@
 """`RayEngine`: blocks as calls of Ray actors, each of which keeps its models loaded.
 
-Ray places, restarts and stops the actors. A call is not retried by Ray (`max_task_retries`), since
-it would then wait for the restart of its own actor, for ever where the cluster lost the room for
-it. Instead a block whose actor was lost goes to another actor that is ready.
+A call is not retried by Ray (`max_task_retries`), since it would then wait for the restart of its
+own actor, for ever where the cluster lost the room for it. Instead a block whose actor was lost
+goes to another actor that is ready.
 """
 
+import heapq
 import itertools
 import logging
 import os
@@ -31,8 +32,7 @@ _calls = itertools.count()
 class RayEngine:
     """Computes blocks on a Ray cluster that runs already; connects at the first block.
 
-    The actors serve all steps of the process. They are ended after a minute without blocks, while
-    the run waits for a server for example, so that other runs find room; and started again.
+    The actors serve all steps of the process, and are ended after a minute without blocks.
     """
 
     spreads = True
@@ -141,7 +141,7 @@ class _Call:
     starting : actors by the future that ends when they answer.
     idle : actors that have answered and have no block.
     running : actor and number of a block, by the future of its result.
-    unsent : numbers of blocks that no actor has.
+    unsent : numbers of blocks that no actor has, in order.
     blocks : blocks without a result, by number.
     done : results that wait for their turn, by number.
     """
@@ -168,12 +168,14 @@ class _Call:
         while True:
             for number, block in itertools.islice(numbered, turn + most - n_taken):
                 self.blocks[number] = block
-                self.unsent.append(number)
+                heapq.heappush(self.unsent, number)
                 n_taken += 1
             if turn == n_taken:
                 return
             while turn not in self.done:
-                self._send_unsent()
+                while self.unsent and self.idle:
+                    actor, number = self.idle.pop(0), heapq.heappop(self.unsent)
+                    self.running[self.send(actor, self.blocks[number])] = actor, number
                 self._wait()
             yield self.done.pop(turn)
             turn += 1
@@ -182,21 +184,8 @@ class _Call:
         """Count an actor as starting until it answers, for which it may need another node."""
         self.starting[actor.ready.options(max_task_retries=-1).remote()] = actor
 
-    def _send_unsent(self) -> None:
-        """Give each idle actor a block, the earliest first."""
-        self.unsent.sort()
-        while self.unsent and self.idle:
-            actor, number = self.idle.pop(0), self.unsent.pop(0)
-            self.running[self.send(actor, self.blocks[number])] = actor, number
-
     def _wait(self) -> None:
-        """Wait for a result or for an actor.
-
-        Raises
-        ------
-        BlockError
-            If no node has what an actor needs, or if a block is lost repeatedly.
-        """
+        """Wait for a result or an actor; raise `BlockError` if no node has what an actor needs."""
         ray = _ray()
         futures = [*self.running, *self.starting]
         patience = None if self.running else self.settings.start_timeout_s
@@ -212,13 +201,7 @@ class _Call:
                 self._on_ready(future)
 
     def _on_ready(self, future: Any) -> None:
-        """Count an actor as idle; one that cannot be started is left out.
-
-        Raises
-        ------
-        BlockError
-            If its node has another version of gsum.
-        """
+        """Count an actor as idle, or leave it out; raise if its node has another gsum."""
         ray = _ray()
         actor = self.starting.pop(future)
         try:
@@ -258,7 +241,7 @@ class _Call:
                 "run out of memory, set fewer actors or more num_cpus for each in [engine]"
             )
         _LOG.warning("%s and is computed again (%s)", lost, _first_line(error))
-        self.unsent.append(number)
+        heapq.heappush(self.unsent, number)
 
     def _no_actor(self) -> str:
         """Return the reason why nothing can be computed."""
@@ -297,12 +280,8 @@ def _needs(settings: EngineSettings) -> dict[str, float]:
 def connected(settings: EngineSettings) -> Any:
     """Return the module `ray`, connected to the cluster of the settings.
 
-    A cluster is never started here: it would listen on all interfaces of this machine.
-
-    Raises
-    ------
-    SettingsError
-        If ray is not installed, no address is set, or no cluster answers there.
+    A cluster is never started here: it would listen on all interfaces of this machine. Raise
+    `SettingsError` if ray is not installed, no address is set, or no cluster answers there.
     """
     try:
         ray = _ray()
@@ -346,13 +325,7 @@ def _own_sigterm() -> Iterator[None]:
 
 
 def _room(total: dict[str, float], needs: dict[str, float]) -> int:
-    """Return how many actors a cluster with these resources holds.
-
-    Raises
-    ------
-    SettingsError
-        If it holds none.
-    """
+    """Return how many actors a cluster holds; raise `SettingsError` if it holds none."""
     room = min(int(total.get(name, 0.0) // amount) for name, amount in needs.items())
     if not room:
         raise SettingsError(

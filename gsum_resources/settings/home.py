@@ -45,10 +45,7 @@ class Home:
     def settings(self) -> "Settings":
         """Return the settings from `gsum.toml` and the environment.
 
-        Raises
-        ------
-        SettingsError
-            If a setting is unknown or invalid, or `GSUM_SETTINGS` names no file.
+        Raise `SettingsError` if a setting is unknown or invalid, or `GSUM_SETTINGS` names no file.
         """
         from gsum_resources.settings.schema import SettingsError, load_settings  # slow to import
 
@@ -62,10 +59,7 @@ class Home:
     def open_store(self) -> "ParquetStore":
         """Return the table store with the URL of its state database.
 
-        Raises
-        ------
-        SettingsError
-            If a setting is unknown or invalid.
+        Raise `SettingsError` if a setting is unknown or invalid.
         """
         from gsum_resources.store.parquet_store import ParquetStore
 

@@ -1,7 +1,7 @@
 """Paths of files that users edit: local ones, or URLs of an object store with pathlib's methods.
 
-A corpus folder may be at any fsspec URL. There it has no folders but only names with slashes, every
-method is a request, and a file cannot be renamed.
+At a URL there are no folders but only names with slashes, every method is a request, and a file
+cannot be renamed.
 """
 
 import uuid
@@ -36,12 +36,7 @@ def is_remote(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a remote folder as it was listed, with those of pathlib's methods that read it.
-
-    Attributes
-    ----------
-    info : details of the listing.
-    """
+    """A file of a remote folder as it was listed, with those of pathlib's methods that read it."""
 
     path: Any
     info: Mapping[str, Any]

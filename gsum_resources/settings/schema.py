@@ -33,14 +33,9 @@ class SettingsError(ValueError):
 
 
 class EndpointSettings(SettingsTable):
-    """A server that speaks the OpenAI protocol, and its limits.
+    """A server that speaks the OpenAI protocol, and its limits."""
 
-    Attributes
-    ----------
-    table : name of the table in `gsum.toml`, for messages.
-    """
-
-    table: ClassVar[str]
+    table: ClassVar[str]  # its name in `gsum.toml`, for messages
 
     base_url: str = Field(
         default="https://api.openai.com/v1", description="address of the API, up to its version"
@@ -349,13 +344,7 @@ class EngineSettings(SettingsTable):
 
 
 def resources_of(text: str) -> dict[str, float]:
-    """Return the custom resources named in `[engine] resources`, by name.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a list such as 'a100=1, fast_disk=0.5'.
-    """
+    """Return the custom resources of a list such as 'a100=1, fast_disk=0.5', or raise an error."""
     amounts = {}
     for item in filter(str.strip, text.split(",")):
         name, _, amount = (word.strip() for word in item.partition("="))
@@ -499,14 +488,8 @@ def _inherited(given: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
 def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of a home: defaults, overridden by its file, then by the environment.
 
-    Parameters
-    ----------
-    file : the home's `gsum.toml`, which need not exist.
-
-    Raises
-    ------
-    SettingsError
-        If the file is not TOML, a key or variable is unknown, or a value is invalid.
+    The file need not exist. Raise `SettingsError` if it is not TOML, a key or variable is unknown,
+    or a value is invalid.
     """
     try:
         values = tomllib.loads((read_if_exists(file) or b"").decode("utf-8-sig"))
@@ -529,22 +512,14 @@ def checked_settings(
 ) -> Settings:
     """Return the tables of a `gsum.toml` as settings.
 
-    Parameters
-    ----------
-    source : what the values are from, for messages.
-    environment : variables among the values.
-
-    Raises
-    ------
-    SettingsError
-        If there is an unknown key, or a bad value.
+    Raise `SettingsError` if there is an unknown key, or a bad value; the message names the source,
+    or one of the variables of the environment that are among the values.
     """
     try:
         return Settings.model_validate(dict(values))
     except ValidationError as error:
-        failures = (
-            _failure_message(problem, source, environment or {}) for problem in error.errors()
-        )
+        given = environment or {}
+        failures = (_failure_message(problem, source, given) for problem in error.errors())
         raise SettingsError("; ".join(failures)) from None
 
 

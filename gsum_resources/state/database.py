@@ -182,6 +182,8 @@ class StateAwayError(StateError):
 class State:
     """The database of a home.
 
+    Raise `StateError` if the URL is invalid, or its driver or server is missing.
+
     Parameters
     ----------
     where : path of an SQLite file, or the URL of a database. A file is created by the first write;
@@ -190,11 +192,6 @@ class State:
     Attributes
     ----------
     address : URL without its password.
-
-    Raises
-    ------
-    StateError
-        If the URL is invalid, or its driver or server is missing.
     """
 
     def __init__(self, where: str) -> None:
@@ -287,10 +284,7 @@ class State:
     ) -> Value:
         """Run a write transaction; once more if the server ended meanwhile, as in a restart.
 
-        Parameters
-        ----------
-        transaction : called with a connection, and whether an earlier call may have succeeded.
-        alone, durable : see `writing`.
+        It is called with a connection, and whether an earlier call may have succeeded.
         """
         try:
             with self.writing(alone, durable) as connection:
@@ -335,9 +329,8 @@ class State:
             with closing(self._engine.raw_connection()) as connection:
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return
-        with self._engine.connect() as connection:
-            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
-            alone.exec_driver_sql(f"VACUUM {', '.join(map(str, _TABLES.tables))}")
+        with self.session() as connection:
+            connection.exec_driver_sql(f"VACUUM {', '.join(map(str, _TABLES.tables))}")
 
     def _connect(self) -> sa.Connection:
         """Connect; wait for a server that was there before and is being restarted."""
@@ -430,13 +423,7 @@ _opening = threading.Lock()
 
 
 def state_of(store: ParquetStore) -> State:
-    """Return the database of a store, opened on first use.
-
-    Raises
-    ------
-    StateError
-        If the store has no database URL, or the database cannot be used.
-    """
+    """Return the database of a store, opened on first use; see `State`."""
     with _opening:
         if store not in _states:
             if not store.state_url:

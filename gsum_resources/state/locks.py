@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 import sqlalchemy as sa
 
@@ -37,36 +37,11 @@ class LockHolder:
         return f"run {self.run_id[:8]} of the same corpus (process {self.pid} on {self.host})"
 
 
-class _Handle(Protocol):
-    """An open lock that other processes of the same run may share."""
-
-    def try_alone(self, run_id: str) -> bool:
-        """Take the lock for a run if no process holds it, and share it from then on."""
-        ...
-
-    def try_shared(self, run_id: str) -> bool:
-        """Share the lock of the same run if another of its processes holds it."""
-        ...
-
-    def holder(self) -> "LockHolder":
-        """Return the run that took the lock last."""
-        ...
-
-    def close(self) -> None:
-        """Release the lock."""
-        ...
-
-
 @contextmanager
 def locked(
     store: ParquetStore, corpus: str, run_id: str, on_wait: Callable[[str], None] = lambda _: None
 ) -> Iterator[None]:
-    """Hold the lock of a corpus for a run; wait until other runs have released it.
-
-    Parameters
-    ----------
-    on_wait : called with the run that is waited for.
-    """
+    """Hold the lock of a corpus for a run; report each run that is waited for."""
     with closing(_open(store, corpus)) as handle:
         waited_for = None
         while not (handle.try_shared(run_id) or handle.try_alone(run_id)):
@@ -83,7 +58,8 @@ def locked_by(store: ParquetStore, corpus: str) -> str:
         return "" if handle.try_alone("") else handle.holder().run_id
 
 
-def _open(store: ParquetStore, corpus: str) -> _Handle:
+def _open(store: ParquetStore, corpus: str) -> "_FileLock | _ServerLock":
+    """Return an open lock that other processes of the same run may share."""
     if store.state_url.startswith("postgresql"):
         return _ServerLock(state_of(store), corpus)
     return _FileLock(Path(store.state_url).parent / "locks", corpus)
@@ -98,6 +74,7 @@ class _FileLock:
         self._gate: IO[str] = (folder / f"{corpus}.gate").open("a+")
 
     def try_alone(self, run_id: str) -> bool:
+        """Take the lock for a run if no process holds it, and share it from then on."""
         with self._turn():
             if not _flock(self._file, fcntl.LOCK_EX):
                 return False
@@ -109,6 +86,7 @@ class _FileLock:
             return _flock(self._file, fcntl.LOCK_SH)
 
     def try_shared(self, run_id: str) -> bool:
+        """Share the lock of the same run if another of its processes holds it."""
         with self._turn():
             if not _flock(self._file, fcntl.LOCK_SH):
                 return False
@@ -123,6 +101,7 @@ class _FileLock:
             return False
 
     def holder(self) -> LockHolder:
+        """Return the run that took the lock last."""
         return LockHolder(*self._content())
 
     def close(self) -> None:

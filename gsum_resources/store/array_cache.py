@@ -1,8 +1,7 @@
 """Arrays derived from the texts of a corpus, kept so that no process computes them again.
 
 `<root>/_memo/arrays/corpus=<corpus>/<name>/<version>/` holds one file for each array, which readers
-map into memory. The version is a hash of everything that the arrays are computed from; `keep_only`
-removes versions that nothing needs, and `forget_arrays` all of a corpus.
+map into memory. The version is a hash of everything that the arrays are computed from.
 """
 
 import os
@@ -48,10 +47,7 @@ class ArrayCache:
 
     @contextmanager
     def new(self, name: str, version: str) -> Iterator[Path | None]:
-        """Yield a folder for the files of a version, which is kept unless an exception is raised.
-
-        None if nothing is kept.
-        """
+        """Yield a folder whose files are kept unless an exception is raised; None: none are."""
         if self._folder is None:
             yield None
             return
@@ -66,10 +62,7 @@ class ArrayCache:
             shutil.rmtree(beside, ignore_errors=True)
 
     def keep_only(self, name: str, versions: Collection[str]) -> None:
-        """Remove all other versions of `name`, and what killed writers left.
-
-        A mapped file stays readable until it is closed.
-        """
+        """Remove other versions, whose mapped files stay readable, and what killed writers left."""
         if self._folder is None or not (folder := self._folder / name).exists():
             return
         for other in folder.iterdir():

@@ -25,13 +25,12 @@ from fsspec.utils import glob_translate
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, MemoryFiles, ParquetStore
+from gsum_resources.store.partition import DIMENSIONS
 from gsum_resources.store.table import Macro, Table, View
 
-_CODE_VERSION = (
-    "5"  # raise it with every change of a view's SQL, so that existing files are rebuilt
-)
+_CODE_VERSION = "5"  # raise it with every change of a view's SQL, so that files are rebuilt
 _FORMAT = "v1.0.0"  # every DuckDB since 1.0 reads it
-_DIMENSIONS = {
+DIMENSION_MEANINGS = {
     "corpus": "name of the corpus, a folder of documents",
     "bucket": "bucket of documents, the unit in which documents are computed again",
     "method": "name of the method",
@@ -45,7 +44,7 @@ _PROVENANCE = View(
     "",
     {
         "table_name": "the table, as SQL names it",
-        **_DIMENSIONS,
+        **DIMENSION_MEANINGS,
         "file": "its Parquet file",
         "asset": "the asset that wrote it",
         "content_hash": "version of its rows: equal rows have equal hashes",
@@ -65,10 +64,10 @@ def build_catalogue(
 ) -> None:
     """Write the catalogue of `tables` and `views` to `path`, replacing an existing file.
 
-    Sessions that have the old file open keep it; new sessions open the new one. If the declarations
-    are unchanged, only views are redefined whose table got its first file or lost its last. If
-    several processes write at once, the last one to rename has seen the files of all. This is not
-    so over an object store, where a listing is a request; there the next run corrects it.
+    Sessions that have the old file open keep it. If the declarations are unchanged, only views are
+    redefined whose table got its first file or lost its last. If several processes write at once,
+    the last one to rename has seen the files of all; over an object store, where a listing is a
+    request, the next run corrects what is not so.
     """
     tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,12 +151,8 @@ def define_views(
 ) -> set[str]:
     """Create a view for each table, typed and empty where it has no file, then `views`.
 
-    The tables of `provenance` and `views` must be among `tables`. Returns the names of the tables
-    that have files.
-
-    Parameters
-    ----------
-    known : tables whose views exist already, and whether those views read files.
+    The tables of `provenance` and `views` must be among `tables`; `known` are those whose views
+    exist already, and whether those views read files. Return the names of the tables with files.
     """
     tables, known = list(tables), known or {}
     seen, filled = _with_files(store, tables), []
@@ -195,10 +190,7 @@ def define_views(
 class ReadOnlyFiles(AbstractFileSystem):
     """Files of a file system for DuckDB, which finds those of a pattern by one listing.
 
-    Parameters
-    ----------
-    fs : the file system; its paths are those of this one without the scheme.
-    scheme : before `://` in the paths that DuckDB uses.
+    The paths that DuckDB uses begin with the scheme and `://`, those of `fs` do not.
     """
 
     protocol: Any = ""
@@ -224,13 +216,7 @@ class ReadOnlyFiles(AbstractFileSystem):
         return sorted(file for file in files if matches(file.lstrip("/")))
 
     def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
-        """Open a file for reading.
-
-        Raises
-        ------
-        PermissionError
-            If it would be written.
-        """
+        """Open a file for reading; raise `PermissionError` if it would be written."""
         if mode != "rb":
             raise PermissionError(f"{path}: the tables are read-only")
         return self._fs.open(self.inner(path), "rb")
@@ -251,8 +237,7 @@ class ReadOnlyFiles(AbstractFileSystem):
 def _empty_files(store: ParquetStore, tables: Iterable[Table]) -> ReadOnlyFiles:
     """Return an empty file of the declared columns for each table, in place of an object store.
 
-    DuckDB reads every file of a view that is created, to know the types of its columns. Here they
-    are declared, so that of an object store nothing is requested until a view is queried.
+    DuckDB reads every file of a view that is created, to know the types of its columns.
     """
     files = MemoryFiles()
     for table in tables:
@@ -327,7 +312,7 @@ def _commented(view: View, tables: Iterable[Table]) -> View:
 
 def _comments(table: Table) -> dict[str, str]:
     """Return the comment on each column of a table's view."""
-    of_dimensions = {name: _DIMENSIONS[name] for name in table.dimensions}
+    of_dimensions = {name: DIMENSION_MEANINGS[name] for name in table.dimensions}
     return {**of_dimensions, **{column.name: column.meaning for column in table.columns}}
 
 
@@ -349,17 +334,12 @@ def _scheme(store: ParquetStore) -> str:
 
 
 def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
-    """Return the SQL of a table's view.
-
-    Parameters
-    ----------
-    columns : the columns to select; "": the declared ones.
-    """
+    """Return the SQL of a table's view of some columns, by default the declared ones."""
     names = ", ".join(f'"{name}"' for name in (*table.dimensions, *table.schema.names))
     types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
     how = f"hive_partitioning = true, hive_types = {{{types}}}"
     source = f"read_parquet({_source(store, table)}, {how}, union_by_name = true)"
-    if re.search(rf"/({'|'.join(_DIMENSIONS)})=", store.root):  # DuckDB 2.0 reads the outer folder
+    if re.search(rf"/({'|'.join(DIMENSIONS)})=", store.root):  # DuckDB 2.0 reads the outer folder
         source = source.replace(how, "hive_partitioning = false, filename = true")
         own = ", ".join(f'{_in_path("filename", name)} AS "{name}"' for name in table.dimensions)
         source = f"(SELECT * EXCLUDE filename, {own} FROM {source})"
@@ -401,7 +381,7 @@ def _provenance(sources: list[str]) -> str:
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
     levels = "(/(corpus|bucket|method)=[^/]+)+/[^/]+$"  # the last ones; the root may have such, too
     own = f"regexp_extract(file, '{levels}')"
-    dimensions = ", ".join(f"nullif({_in_path(own, n)}, '') AS {n}" for n in _DIMENSIONS)
+    dimensions = ", ".join(f"nullif({_in_path(own, n)}, '') AS {n}" for n in DIMENSIONS)
     is_footer = f"decode(key) = '{FOOTER_KEY.decode()}'"
     # CASE: DuckDB may evaluate a condition on the footer first, and other values are not JSON
     footers = f"""

@@ -26,12 +26,9 @@ class Checkpoint:
 
     Attributes
     ----------
-    encoder : name of the architecture.
     dimension : dimension of input and output embeddings.
     embedding_model : identity of the embedder whose vectors it was trained on.
-    epochs : number of training epochs.
     settings : JSON-serializable settings from which the encoder can be rebuilt.
-    weights : array by name.
     """
 
     encoder: str
@@ -59,13 +56,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Checkpoint":
-        """Read a checkpoint from the bytes that `to_bytes` returned.
-
-        Raises
-        ------
-        CheckpointError
-            If the bytes are not safetensors, or were not written by `to_bytes`.
-        """
+        """Read a checkpoint; raise `CheckpointError` if `to_bytes` did not write the bytes."""
         weights, description = unpack(content)
         names = ("encoder", "dimension", "embedding_model", "epochs", "settings")
         missing = [name for name in names if name not in description]
@@ -74,16 +65,9 @@ class Checkpoint:
         return cls(**{name: description[name] for name in names}, weights=weights)
 
     def require(self, embedding_model: str, dimension: int, asset: str = "gor/model") -> None:
-        """Raise an error if the checkpoint does not fit the embeddings.
+        """Raise `CheckpointError` if it was trained on vectors of another model or dimension.
 
-        Parameters
-        ----------
-        asset : the asset that trains it, for the message.
-
-        Raises
-        ------
-        CheckpointError
-            If the checkpoint was trained on vectors of another model or dimension.
+        The message names the asset that trains it.
         """
         remedy = f"materialize {asset} again, or set the embedding model back"
         if self.dimension != dimension:
@@ -118,10 +102,7 @@ def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> b
 def unpack(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the description that were passed to `pack`.
 
-    Raises
-    ------
-    CheckpointError
-        If the bytes are not safetensors, or have no description.
+    Raise `CheckpointError` if the bytes are not safetensors, or have no description.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

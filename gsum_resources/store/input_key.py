@@ -40,12 +40,7 @@ class InputKey:
 
     @classmethod
     def parse(cls, text: str, asset: str = "") -> "InputKey":
-        """Return the key that a footer stores as `text`.
-
-        Parameters
-        ----------
-        asset : the asset that wrote the footer's file.
-        """
+        """Return the key that the footer of a file of an asset stores as `text`."""
         kind, _, rest = text.partition(":")
         name, *segments = rest.split("/")
         values = dict(segment.split("=", 1) for segment in segments if "=" in segment)

@@ -19,17 +19,10 @@ Value = TypeVar("Value")
 
 
 class Lazy:
-    """An input that is read, and recorded as an input, only when `get` or `columns` is called.
+    """An input that is read, and recorded as an input, only when a method is called.
 
-    Parameters
-    ----------
-    read : returns the input.
-    read_columns : returns some columns of a table without reading the others; None: they are
-        selected from the whole.
-    find_parts : returns the parts of a table, each with rows that others lack; None: it has one.
-    read_rows_with : returns the rows of a table whose value of a column is one of an array; None:
-        they are selected from the whole.
-    read_version : returns a hash of a table's content; None: it is not known.
+    The functions but `read` do the same as the methods for less: without them, what is asked of a
+    table is selected from the whole, it has one part, and its version is not known.
     """
 
     def __init__(
@@ -91,8 +84,7 @@ def lazy_rows(
     ----------
     as_dictionaries : columns of texts to read as dictionaries.
     note : called with the content hash of each partition that is read, or whose version is.
-    required : whether each partition must have a file, though it may have no rows; if one has
-        none, reading it raises `StoreError`.
+    required : whether reading a partition without a file raises `StoreError`.
     """
 
     def read(
@@ -168,10 +160,7 @@ def rows_where(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
 class RowIndex:
     """Selects rows in the time that these rows take, not the table.
 
-    Parameters
-    ----------
-    parts : of the table, at least one.
-    n_kept : parts whose rows stay decoded in memory, those used last.
+    Of the parts, of which there is one at least, the `n_kept` used last stay decoded in memory.
     """
 
     def __init__(self, parts: Sequence[Lazy], n_kept: int) -> None:
@@ -207,11 +196,10 @@ class RowIndex:
 
 
 class Kept:
-    """Values by name, of which each is kept for the versions of its inputs that were used last.
+    """Values by name, each kept for the two versions of its inputs that were used last.
 
-    While tables are replaced, questions of some methods are still answered from the old ones; a
-    value is therefore kept for two versions. Threads that need the same value wait for the one that
-    makes it.
+    While tables are replaced, questions of some methods are still answered from the old ones.
+    Threads that need the same value wait for the one that makes it.
     """
 
     def __init__(self) -> None:

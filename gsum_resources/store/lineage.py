@@ -2,7 +2,6 @@
 
 Everything that an asset reads has a key and a version. The versions are stored in the footer of the
 files that it writes; a partition is out of date if one of them differs from the present version.
-Assets, the command line and `gsum plan` all use `Lineage.changes`.
 """
 
 from collections import defaultdict
@@ -80,7 +79,6 @@ class Lineage:
 
     Parameters
     ----------
-    store : the warehouse.
     tables : declared tables by name.
     other_version : returns the present version of a setting or model; None if it is unknown, which
         counts as unchanged.
@@ -106,11 +104,8 @@ class Lineage:
         key = (table, corpus)
         if key not in self._listed:
             store, declared = self._store, self._tables[table]
-            if store.lists_at_once:
-                files = self._files.partitions(declared, corpus)
-            else:
-                files = store.stamped(declared, corpus)
-            self._listed[key] = store.footers(declared, files)
+            lister = self._files if store.lists_at_once else store
+            self._listed[key] = store.footers(declared, lister.stamped(declared, corpus))
         return self._listed[key]
 
     @cached_property

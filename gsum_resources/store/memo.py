@@ -1,11 +1,8 @@
 """Content-addressed memos: vectors and scores, stored by the hash of their inputs.
 
-A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with one folder per shard: the
-keys that share their first four bits. A shard holds immutable segments, Parquet files sorted by
-key, each written in one step. When there are many, those of similar size are merged, so that a
-value is rewritten once for each class of sizes. A look-up reads only the row groups
-that hold requested keys, so that a process never holds the whole memo in memory. Several processes
-can write at the same time, and each finds the values of the others.
+A memo is a folder `<root>/_memo/<kind>/<identity>/` with one folder per shard: the keys that share
+their first four bits. A shard holds immutable segments, Parquet files sorted by key. When there are
+many, those of similar size are merged, so that a value is rewritten once for each class of sizes.
 """
 
 import hashlib
@@ -28,17 +25,12 @@ _GROUP_ROWS = 1024  # rows per row group; 1.5 MiB of 384-dimensional vectors
 _RECENT_BYTES = 2**26  # values kept in memory by a process
 
 
-def memo_folder(store: ParquetStore, kind: str, identity: str) -> str:
-    """Return the folder of a model's memo."""
-    return f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
-
-
 class Memo:
-    """Bytes by key. Keys are 16-byte hashes; the caller encodes values."""
+    """Bytes by key, which several processes may write. Keys are 16-byte hashes."""
 
     def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
         self._store = store
-        self._folder = memo_folder(store, kind, identity)
+        self._folder = f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
         self._keys: dict[str, np.ndarray] = {}  # of known segments, ascending, by path
         self._recent = _Recent()
         self._merge_at: dict[str, int] = {}  # number of segments, by shard
@@ -59,9 +51,9 @@ class Memo:
         return values
 
     def put(self, items: Mapping[bytes, bytes], on_disk: bool = True) -> None:
-        """Store `items`; they are on disk when this returns, unless the store writes behind.
+        """Store `items`, which are on disk when this returns, unless the store writes behind.
 
-        `on_disk=False`: they are kept in this process's memory alone, the most recent ones.
+        `on_disk=False`: the most recent ones are kept in this process's memory alone.
         """
         with self._lock:
             self._recent.add(items)
@@ -100,15 +92,13 @@ class Memo:
     ) -> dict[bytes, bytes]:
         """Return values in a shard; if another process merged segments, they are listed again."""
         values: dict[bytes, bytes] = {}
-        while True:
-            try:
-                for path in segments:
-                    if left := set(keys) - values.keys():
-                        values |= self._read(path, left)
-            except FileNotFoundError:
-                segments = self._segments([shard])[shard]
-                continue
-            return values
+        try:
+            for path in segments:
+                if left := set(keys) - values.keys():
+                    values |= self._read(path, left)
+        except FileNotFoundError:
+            return self._look_up(shard, keys, self._segments([shard])[shard])
+        return values
 
     def _read(self, path: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the values of keys in a segment, reading only row groups that hold any of them."""
@@ -128,7 +118,7 @@ class Memo:
         return values
 
     def _merge_alike(self, shard: str, paths: Sequence[str]) -> int:
-        """Merge the segments of each class of sizes that has many, and return how many they were.
+        """Merge the segments of each class of sizes that has many; return how many fewer are left.
 
         Classes are merged from the smallest on; what they become is left alone until next time.
         """

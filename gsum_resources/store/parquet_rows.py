@@ -19,12 +19,8 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
     """Return `rows` with exactly the table's columns, in order and of the declared types.
 
     A variable-length list of floats may be passed as a fixed-size list, as vectors are stored, and
-    texts as a dictionary.
-
-    Raises
-    ------
-    StoreError
-        If the columns do not match; the message names table, asset and column.
+    texts as a dictionary. Raise `StoreError` if the columns do not match; the message names table,
+    asset and column.
     """
     where = f"table '{table.name}' written by asset '{asset}'"
     names = [column.name for column in table.columns]

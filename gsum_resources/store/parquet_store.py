@@ -62,11 +62,10 @@ class ParquetStore:
 
     Parameters
     ----------
-    state_url : path or URL of the state database (`state.py`); by default `state.db` in a local
-        root folder, or beside it if it is called `warehouse`, as in a home.
-    fs : file system of the root; None: that of the URL.
-    lists_at_once : whether one listing of the whole store costs less than one for each table;
-        None: as in an object store, if the root is not local.
+    state_url : path or URL of the state database; by default `state.db` in a local root folder, or
+        beside it if it is called `warehouse`, as in a home.
+    lists_at_once : whether one listing of the whole store costs less than one for each table, by
+        default if the root is not local.
 
     Attributes
     ----------
@@ -106,12 +105,8 @@ class ParquetStore:
     ) -> Provenance:
         """Validate `rows` against the schema and replace the partition's rows in one step.
 
-        Returns the provenance, completed with content hash and number of rows.
-
-        Raises
-        ------
-        StoreError
-            If a column is missing, unknown, of a wrong type, or null where this is not allowed.
+        Returns the provenance, completed with content hash and number of rows. Raise `StoreError`
+        if a column is missing, unknown, of a wrong type, or null where this is not allowed.
         """
         rows = conform(table, rows, provenance.asset)
         version = content_hash(rows, table.ignored_by_hash)
@@ -124,12 +119,7 @@ class ParquetStore:
         return provenance
 
     def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
-        """Write or replace a Parquet file in one step.
-
-        Parameters
-        ----------
-        how : options of `pyarrow.parquet.write_table`.
-        """
+        """Write or replace a Parquet file in one step, by options of `pq.write_table`."""
         if self.is_local:
             with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 write_rows(rows, file, **how)
@@ -194,11 +184,9 @@ class ParquetStore:
 
         Parameters
         ----------
-        as_dictionaries : columns of texts to read as dictionaries, for texts that occur in many
-            rows: a fifth of the memory, a tenth of the time. The dimensions are then dictionaries
-            as well.
+        as_dictionaries : columns of texts that occur in many rows; the dimensions are then read as
+            dictionaries as well.
         """
-
         encode = bool(as_dictionaries)
         how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}
 
@@ -219,14 +207,9 @@ class ParquetStore:
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:
-        """Yield an open file for reading.
+        """Yield an open file for reading; raise `FileNotFoundError` if there is none.
 
         A small object is read whole, by one request, and of a large one the ranges that are read.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there is no such file.
         """
         if self.lists_at_once:
             content = self.fs.cat_file(path, start=0, end=_WHOLE)
@@ -261,13 +244,10 @@ class ParquetStore:
         return list(self.stamped(table, corpus))
 
     def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
-        """Return the partitions that have a file, in order, with their stamps where listed.
-
-        A stamp is None where a listing has none; `footers` then asks for it.
-        """
+        """Return the partitions that have a file, in order, with their stamps; None: not listed."""
         if self.lists_at_once:
             folder = f"{table.name}/corpus={corpus}" if corpus else table.name
-            return self.list_files(folder).partitions(table, corpus)
+            return self.list_files(folder).stamped(table, corpus)
         levels = [f"corpus={corpus}" if corpus else "corpus=*"]
         levels += [f"{name}=*" for name in table.dimensions[1:]]
         pattern = "/".join([table.name, *levels, FILE_NAME])
@@ -280,21 +260,16 @@ class ParquetStore:
 
     def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
         """Return the number of rows of a corpus in each of some tables, by name."""
-        listing = self.list_files() if self.lists_at_once and len(tables) > 1 else None
-        counts = {}
-        for table in tables:
-            found = listing.partitions(table, corpus) if listing else self.stamped(table, corpus)
-            counts[table.name] = sum(f.rows for f in self.footers(table, found).values())
-        return counts
+        lister = self.list_files() if self.lists_at_once and len(tables) > 1 else self
+        footers = {t.name: self.footers(t, lister.stamped(t, corpus)) for t in tables}
+        return {name: sum(f.rows for f in found.values()) for name, found in footers.items()}
 
     def footers(
         self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
     ) -> dict[Partition, Provenance]:
         """Return the footers of those partitions that have a file.
 
-        Parameters
-        ----------
-        partitions : with their stamps, as in `stamped`, known footers are not requested again.
+        With their stamps, as in `stamped`, known footers are not requested again.
         """
         stamps: Mapping[Partition, object] = (
             partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions)
@@ -311,10 +286,8 @@ class ParquetStore:
     ) -> Provenance | None:
         """Return the provenance of a partition's rows, or None where there is no file.
 
-        Parameters
-        ----------
-        stamp : the file's stamp from a listing of this moment; None: it is requested if that costs
-            less than the footer.
+        Without the file's stamp from a listing of this moment, it is requested if that costs less
+        than the footer.
         """
         path = self.path(table, partition)
         try:

@@ -88,17 +88,12 @@ class Provenance:
 
 
 class Listing:
-    """The files of a store, or below a folder of it, at one moment: the result of one listing.
+    """The files of a store, or below a folder of it, at one moment, from `fs.find` with details.
 
     Attributes
     ----------
     stamps : by table, its partitions with a value that changes with the content of their file.
     tables : names of the tables that have any file, also of those that are appended to.
-
-    Parameters
-    ----------
-    root : root of the store.
-    found : information on each file by its path, as of `fs.find` with details.
     """
 
     def __init__(self, root: str, found: Mapping[str, Mapping[str, Any]]) -> None:
@@ -112,7 +107,7 @@ class Listing:
                     partition = Partition.from_path(rest)
                     self.stamps.setdefault(table, {})[partition] = stamp_of(info)
 
-    def partitions(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
+    def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
         """Return the partitions of a table that have a file, in order, with their stamps."""
         found = self.stamps.get(table.name, {})
         wanted = (p for p in found if corpus in (None, p.corpus) and p.is_of(table))
