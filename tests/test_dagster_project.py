@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -147,12 +146,6 @@ def test_alert_of_the_docs_names_the_corpus_and_the_reason(
     printed = capsys.readouterr().out
     assert "index of board failed" in printed
     assert "chunks: no server answers at 127.0.0.1:1; start it" in printed
-
-
-def test_the_component_is_registered_for_dg() -> None:
-    entry_points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    assert entry_points["dagster_dg_cli.registry_modules"] == {"gsum": "gsum"}
-    assert issubclass(GsumCorpus, dg.Component)
 
 
 class Project:

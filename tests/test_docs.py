@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import click
 import duckdb
 import pytest
 
@@ -69,14 +68,6 @@ def _fences(language: str, text: str = ALL) -> list[str]:
 
 
 # --- what the pages show --------------------------------------------------------------------------
-
-
-@EACH_PAGE
-def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", TEXT[page]):
-        target = (link[0] or link[1]).partition("#")[0]
-        if target and not target.startswith(("http://", "https://")):
-            assert (page.parent / target).is_file(), target
 
 
 @EACH_PAGE
@@ -246,58 +237,3 @@ def test_a_meaning_behind_a_name_becomes_numpys_form() -> None:
 
 
 # --- the generated references ---------------------------------------------------------------------
-
-
-def test_the_command_reference_has_every_command_with_every_option() -> None:
-    page = reference.commands_page()
-    for name, command in main.commands.items():
-        section = page.split(f"\n## gsum {name}\n")[1].split("\n## ")[0]
-        for parameter in command.params:
-            if isinstance(parameter, click.Option):
-                assert f"`{parameter.opts[0]}`" in section, (name, parameter.opts)
-            else:
-                assert parameter.make_metavar(click.Context(command)) in section
-
-
-def test_the_table_reference_has_a_row_for_every_column() -> None:
-    page = reference.tables_page()
-    for table in TABLES.values():
-        section = page.split(f"\n### {table.name}\n")[1].split("\n### ")[0].split("\n## ")[0]
-        rows = re.findall(r"^\| `(\w+)` \| ", section, re.MULTILINE)
-        assert rows == [*table.dimensions, *(column.name for column in table.columns)]
-
-
-def test_the_settings_reference_has_every_table_and_key() -> None:
-    page = reference.settings_page()
-    home, corpus = page.split("\n## corpus.toml\n")
-    assert set(re.findall(r"^### `\[(\w+)", home, re.MULTILINE)) == set(Settings.model_fields)
-    tables = {name for name, field in CorpusSettings.model_fields.items() if _is_table(field)}
-    assert set(re.findall(r"^### `\[(\w+)", corpus, re.MULTILINE)) == tables
-    for name, model in reference.corpus_sections().items():
-        for key, field in model.model_fields.items():
-            if not _is_table(field):
-                assert f"\n| `{key}` | " in corpus, (name, key)
-
-
-def _is_table(field: Any) -> bool:
-    default = field.get_default(call_default_factory=True)
-    return isinstance(default, dict) or hasattr(default, "model_fields")
-
-
-def test_the_api_reference_names_modules_that_exist() -> None:
-    for _, names in reference.API.values():
-        for module in (module for name in names for module in reference.modules_of(name)):
-            assert importlib.util.find_spec(module) is not None, module
-    with pytest.raises(FileNotFoundError, match=r"gsum_assets\.nowhere"):
-        reference.modules_of("gsum_assets.nowhere")
-
-
-def test_the_navigation_has_every_page() -> None:
-    named = set(re.findall(r"^\s+- (?:[^:\n]+: )?([\w/-]+\.md)$", _navigation(), re.MULTILINE))
-    there = {page.name for page in PAGES if page.parent == ROOT / "docs"}
-    root = {"index.md", "contributing.md", "benchmarks.md"}
-    assert named == there | root | set(reference.reference_pages())
-
-
-def _navigation() -> str:
-    return (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]

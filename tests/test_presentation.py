@@ -23,24 +23,11 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import DagsterSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.catalogue import define_views
-from gsum_resources.store.parquet_store import ParquetStore
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 graph = defs.resolve_asset_graph()
-WITH_TABLE = sorted(graph.materializable_asset_keys)
 unwanted = {family.name for family in FAMILIES} - {"retrieval"}
-
-every_asset = pytest.mark.parametrize("key", WITH_TABLE, ids=lambda key: key.to_user_string())
-
-
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
-    """The views of a warehouse without files."""
-    connection = duckdb.connect(str(tmp_path_factory.mktemp("home") / "gsum.duckdb"))
-    store = ParquetStore(str(tmp_path_factory.mktemp("warehouse")))
-    define_views(connection, store, TABLES.values())
-    return connection
 
 
 def query_in(markdown: str) -> str:
@@ -48,12 +35,6 @@ def query_in(markdown: str) -> str:
     found = re.fullmatch(r'```shell\ngsum sql "([^"]+)"\n```', markdown)
     assert found, markdown
     return found[1]
-
-
-@every_asset
-def test_example_query_runs(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) -> None:
-    query = query_in(graph.get(key).metadata["sql"].value)
-    assert empty.sql(query).fetchall() == []
 
 
 def materialized(instance: dg.DagsterInstance, asset: str) -> dict[str, dict]:

@@ -18,6 +18,7 @@ from gsum_resources.embedding import memoized
 from gsum_resources.embedding.memoized import Batch, MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, engine_of
+from gsum_resources.engine.threads import ahead, in_threads
 from gsum_resources.llm.transformers_local import SpreadModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import Completion, Reply, Request
@@ -111,6 +112,12 @@ def test_local_blocks_are_computed_when_their_turn_comes() -> None:
     assert (made, seen) == (["function"], [0])
     assert list(results) == [1, 4]
     assert (LOCAL.spreads, LOCAL.threads) == (False, None)
+
+
+@pytest.mark.parametrize("run", [in_threads, ahead])
+def test_results_of_threads_are_in_the_order_of_the_blocks(run) -> None:
+    for n in (0, 1, 5):
+        assert list(run(lambda i: i * i, range(n))) == [i * i for i in range(n)]
 
 
 def test_only_missing_texts_are_embedded_elsewhere(
@@ -227,10 +234,6 @@ def test_one_question_is_answered_in_this_process(store: ParquetStore) -> None:
     assert models().engine.spreads
     assert models().engine is models().engine
     assert engine_of(EngineSettings()) is LOCAL
-
-
-def test_threads_are_the_processors_of_an_actor() -> None:
-    assert engine_of(EngineSettings(kind="ray", num_cpus=4)).threads == 4
 
 
 def test_resources_are_a_list_of_names_and_amounts() -> None:

@@ -1,7 +1,6 @@
 """The shipped `dagster.yaml`: accepted by Dagster, copied when missing, never overwritten."""
 
 import logging
-import re
 from pathlib import Path
 
 import dagster as dg
@@ -80,15 +79,3 @@ def test_shipped_workspace_is_that_of_the_project() -> None:
     assert workspace_file().read_text() == (ROOT / "workspace.yaml").read_text()
     (location,) = yaml.safe_load(workspace_file().read_text())["load_from"]
     assert location["python_module"]["location_name"] == "gsum"
-
-
-def test_few_private_names_of_dagster_are_used_each_with_a_reason() -> None:
-    lines = [
-        line
-        for package in ("gsum", "gsum_assets", "gsum_resources")
-        for path in (ROOT / package).rglob("*.py")
-        for line in path.read_text().splitlines()
-        if re.match(r"\s*(from|import) dagster\S*\._", line)
-    ]
-    assert len(lines) <= 3
-    assert all("# " in line for line in lines)

@@ -137,21 +137,6 @@ def test_every_table_has_a_name_without_a_dot_and_every_column_a_comment(home: P
     )
 
 
-def test_no_other_column_needs_quotes(home: Path) -> None:
-    """These two are stored columns that programs read; `passages` and `questions` rename them."""
-    quoted = _rows(
-        home,
-        "select distinct table_name, column_name from duckdb_columns() join duckdb_keywords() "
-        "on keyword_name = lower(column_name) where keyword_category = 'reserved' and not internal",
-    )
-    assert {column for _, column in quoted} == {"end", "references"}
-    assert {table for table, _ in quoted}.isdisjoint(view.name for view in views())
-    assert _rows(home, "select question, reference_answers from questions") == [
-        ("Who took the ferry?", [])
-    ]
-    _rows(home, "select start_char, end_char from passages")
-
-
 def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) -> None:
     home = tmp_path / "graphs.duckdb"
     none: dict[str, object] = {"candidates": [], "similarities": []}
@@ -279,20 +264,6 @@ def test_changes_of_a_graph_are_dated_and_named_until_they_are_forgotten(
     assert changes() == [("added", "a", "third", "e-a")]
     forget_changes(store, "board")
     assert changes() == [("added", "a", "third", "e-a")]
-
-
-def test_deleted_documents_are_listed_until_they_are_forgotten(
-    store: ParquetStore, tmp_path: Path
-) -> None:
-    table, bucket = TABLES["documents"], Partition("board", "00")
-    _write(store, "documents", bucket, [{"document_id": name} for name in ("letter", "minutes")])
-    kept = pa.Table.from_pylist([{**_empty_row("documents"), "document_id": "minutes"}])
-    note_changes(store, table, bucket, kept, "r")
-    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
-    deleted = "select document_id, run_id from deleted_documents"
-    assert _rows(tmp_path / "gsum.duckdb", deleted) == [("letter", "r")]
-    forget_changes(store, "board")
-    assert _rows(tmp_path / "gsum.duckdb", deleted) == []
 
 
 def test_why_goes_back_level_by_level(home: Path) -> None:

@@ -27,17 +27,6 @@ def _failed(error: Exception) -> dg.DagsterEvent:
     return event
 
 
-@pytest.mark.parametrize("error", [CorpusError(AWAY), JudgeUnavailableError(AWAY)])
-def test_the_sentence_is_the_first_line_without_a_chain(error: Exception) -> None:
-    data = _failed(error).step_failure_data
-    assert data.error is not None
-    assert data.error.message.strip().endswith(f"Failure: {AWAY}")
-    assert data.error.cause is data.error.context is None
-    assert data.user_failure_data is not None
-    assert data.user_failure_data.description == AWAY
-    assert data.user_failure_data.metadata["error"].value == type(error).__name__
-
-
 def test_an_unknown_error_keeps_its_stack() -> None:
     data = _failed(ZeroDivisionError("division by zero")).step_failure_data
     assert data.user_failure_data is not None

@@ -1,17 +1,11 @@
-"""Kills a client between replies of a scripted server, again and again, and compares.
+"""Kills a client between replies of a scripted server, again and again, and compares."""
 
-`python -m tests.state.kills --times 200` prints what was found, and ends with status 1 if a reply
-that was acknowledged is lost, or was requested twice.
-"""
-
-import argparse
 import hashlib
 import json
 import os
 import random
 import signal
 import sys
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -157,21 +151,3 @@ def _digest(request: Request) -> str:
     """Return the key of a request in the server's log."""
     messages = json.dumps(opening(request, "prompt"), ensure_ascii=False)
     return hashlib.blake2b(messages.encode(), digest_size=8).hexdigest()
-
-
-def main() -> int:
-    """Kill as often as was said, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.state.kills", description=__doc__)
-    parser.add_argument("--times", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--database", default="", help="URL; by default a new SQLite file")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        database = chosen.database or f"{folder}/state.db"
-        found = kill_often(Path(folder), database, chosen.times, chosen.seed)
-    print(found)
-    return 0 if found.is_good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""No reply that was acknowledged is lost or paid for again; `kills.py` does it 200 times."""
+"""No reply that was acknowledged is lost or paid for again."""
 
 from pathlib import Path
 
