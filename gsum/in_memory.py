@@ -34,7 +34,7 @@ from gsum_assets.registry.declared import INDEX, STEPS, Declared
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.bucket_counts import BucketCounts
-from gsum_resources.state.memory_store import MemoryStore
+from gsum_resources.state.database import MemoryStore
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table

@@ -117,7 +117,7 @@ class Conversation:
         models, text, corpus = self.workspace.models, "", self.corpora[0]
         if not models.identity("answers").startswith(EXTRACTIVE):
             ledger = Ledger(self.workspace.store, TABLES["llm_calls"], corpus, "ask")
-            prompts = prompts_of(self.workspace, corpus, "conversation")
+            prompts = prompts_of(self.workspace.section, corpus, "conversation")
             model = models.language_model(ledger, name="answers")
             text = rewritten(question, self.turns, model, prompts)
         words = Words(self.workspace.section(corpus, "language"))

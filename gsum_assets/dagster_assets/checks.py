@@ -7,8 +7,7 @@ import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.dagster_assets.partitions import corpora
-from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
-from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
+from gsum_assets.pipeline.result import SHOWN, Check, CheckInputs, Finding, Subject, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.step import Refreshed
 from gsum_assets.registry.declared import Declared

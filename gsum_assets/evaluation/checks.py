@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.judges.bias import position_bias
 from gsum_assets.evaluation.quotations import Speakers, Verdict
-from gsum_assets.pipeline.check_inputs import CheckInputs
-from gsum_assets.pipeline.result import SHOWN, Check, Finding, count, found
+from gsum_assets.pipeline.result import SHOWN, Check, CheckInputs, Finding, count, found
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.speech import names_speaker
 

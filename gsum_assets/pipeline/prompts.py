@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.messages.suggest import did_you_mean
@@ -27,7 +27,8 @@ Nepali, nl Dutch, nn Norwegian Nynorsk, no Norwegian, pl Polish, pt Portuguese, 
 ru Russian, sk Slovak, sl Slovenian, sr Serbian, sv Swedish, sw Swahili, ta Tamil, th Thai, tr
 Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese
 """  # by BCP 47 code
-_LANGUAGES = dict(entry.split(maxsplit=1) for entry in _NAMES.split(","))
+_ENTRIES = (entry.split(maxsplit=1) for entry in _NAMES.split(","))
+_LANGUAGES = {code: name for code, name in _ENTRIES}  # noqa: C416 - typed
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,7 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of one family.
-
-    Parameters
-    ----------
-    read : returns the text of a prompt, with placeholders; None: the built-in one.
-    """
+    """The prompts of one family; `read` returns the text of one in place of the built-in one."""
 
     def __init__(
         self, built_in: Mapping[str, Prompt], read: Callable[[str], str] | None = None
@@ -75,26 +71,13 @@ class Prompts:
         return self._texts[name].format(**values)
 
 
-class SectionReader(Protocol):
-    """Reads settings of a corpus, and records which."""
-
-    def section(self, corpus: str, name: str) -> Any:
-        """Return a section as plain values."""
-        ...
-
-
-def prompts_of(reader: SectionReader, corpus: str, family: str) -> Prompts:
-    """Return the prompts of a family for a corpus; each is read on its first use."""
-    return Prompts({}, lambda name: reader.section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
+def prompts_of(section: Callable[[str, str], Any], corpus: str, family: str) -> Prompts:
+    """Return the prompts of a family for a corpus; each is a section, read on its first use."""
+    return Prompts({}, lambda name: section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
 
 
 class PromptFolder:
-    """The folder `prompts` of a corpus or of the home, listed once, on its first use.
-
-    Parameters
-    ----------
-    parent : the folder in which it is.
-    """
+    """The folder `prompts` of a corpus or of the home, listed once, on its first use."""
 
     def __init__(self, parent: Path) -> None:
         self.path = parent / PROMPTS_FOLDER
@@ -177,12 +160,7 @@ def overrides(known: Mapping[str, Prompts], folders: Sequence[PromptFolder]) -> 
 
 
 def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
-    """Write the built-in prompts into a folder `prompts`; existing files are kept.
-
-    Returns
-    -------
-    The files that were written.
-    """
+    """Write the built-in prompts into a folder `prompts`; return the files that were not there."""
     written = []
     for family, name in names_of(known):
         file = folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}"

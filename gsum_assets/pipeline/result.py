@@ -1,12 +1,15 @@
 """Result of a step: rows, failures and metadata to show."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.check_inputs import CheckInputs
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.lineage import feeds
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Table
 
 
 class Picture(NamedTuple):
@@ -41,6 +44,63 @@ class Result(NamedTuple):
     failures: Sequence[str] = ()
     beside: Mapping[str, pa.Table] = {}
     shown: Callable[[], Mapping[str, Shown]] = dict
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An asset whose table is checked.
+
+    Attributes
+    ----------
+    name : the asset, `retrieval/scores`.
+    asks_model : whether it sends requests to a language model.
+    """
+
+    name: str
+    table: Table
+    asks_model: bool
+
+
+@dataclass(frozen=True)
+class CheckInputs:
+    """Files of one corpus (and method), and the store that a check may read.
+
+    Attributes
+    ----------
+    files : all partitions of the corpus (and method) that have a file.
+    """
+
+    subject: Subject
+    store: ParquetStore
+    files: tuple[Partition, ...]
+    _read: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> str:
+        """The corpus of the files."""
+        return self.files[0].corpus
+
+    @property
+    def method(self) -> str:
+        """The method of the files; "" if the table has none."""
+        return self.files[0].method or ""
+
+    def rows(self, name: str = "", columns: Sequence[str] = ()) -> pa.Table:
+        """Return the rows of a table (by default the checked one) for the files, cached."""
+        key = (name, tuple(columns))
+        if key not in self._read:
+            table = TABLES[name] if name else self.subject.table
+            wanted = [
+                p
+                for p in self.store.partitions(table, self.corpus)
+                if any(feeds(p, checked) for checked in self.files)
+            ]
+            self._read[key] = self.store.read(table, wanted, columns)[0]
+        return self._read[key]
+
+    def provenances(self) -> dict[Partition, Provenance]:
+        """Return the provenance of each file."""
+        return self.store.footers(self.subject.table, self.files)
 
 
 SHOWN = 10  # offenders named in a check's metadata

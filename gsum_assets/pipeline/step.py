@@ -99,7 +99,7 @@ class Inputs:
 
     def prompts(self, family: str) -> Prompts:
         """Return the prompts of a family, with the overrides of the corpus."""
-        return prompts_of(self.tables[SETTINGS], self.corpus, family)
+        return prompts_of(self.tables[SETTINGS].section, self.corpus, family)
 
     def progress(self, what: str) -> Report:
         """Return a function that reports how many of `what` are done: "documents scored"."""

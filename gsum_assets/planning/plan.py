@@ -14,7 +14,7 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.estimate import Estimate, Requests
 from gsum_assets.planning.units import FoundStaleness
-from gsum_assets.refresh.methods import with_methods
+from gsum_assets.refresh.staleness import with_methods
 from gsum_assets.registry.declared import ORDERED, Declared, work_of
 from gsum_resources.endpoint.budget import Amount, in_unit
 from gsum_resources.llm.causal_weights import PACKAGED, PACKAGED_NAME

@@ -218,3 +218,23 @@ def possible(
         else:
             left.append(declared)
     return left
+
+
+def with_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> list[str]:
+    """Return the methods that a run would keep up to date if some more are named.
+
+    Raise `CorpusError` if the corpus cannot be read, or a method is unknown.
+
+    Parameters
+    ----------
+    names : of methods and families, "default" and "all". Before its first run a corpus keeps these
+        alone, later those of before, too.
+    """
+    root = workspace.home.corpora
+    before = METHODS.wanted(root, corpus)
+    if not names:
+        return before
+    added = METHODS.wanted(root, corpus, names)
+    is_new = not workspace.store.partitions(TABLES["documents"], corpus)
+    is_set = load_settings(root / corpus).methods is not None
+    return added if is_new and not is_set else list(dict.fromkeys([*before, *added]))

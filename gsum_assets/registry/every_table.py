@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
-from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
+from gsum_assets.pipeline.result import SHOWN, Check, CheckInputs, Finding, Subject, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEPS
 from gsum_resources.store.catalogue import define_views

@@ -13,8 +13,7 @@ import dagster as dg
 from gsum_assets.dagster_assets.partitions import PARTITION
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
 from gsum_assets.runner.report import Reader, RefreshError
-from gsum_resources.dagster_io.instance import CONFIG_FILE, LOCATION, workspace_file
-from gsum_resources.dagster_io.job_origin import REPOSITORY
+from gsum_resources.dagster_io.instance import CONFIG_FILE, LOCATION, REPOSITORY, workspace_file
 from gsum_resources.settings.home import Home
 
 _HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s

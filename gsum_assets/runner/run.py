@@ -24,14 +24,13 @@ from gsum_assets.forgetting.missing import look_for_missing, missing_since, note
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_corpus
-from gsum_assets.refresh.methods import with_methods
-from gsum_assets.refresh.staleness import Staleness, possible, staleness_of
+from gsum_assets.refresh.staleness import Staleness, possible, staleness_of, with_methods
 from gsum_assets.refresh.step import complete_catalogue, has_catalogue
 from gsum_assets.registry.declared import STEPS, Declared
 from gsum_assets.registry.families import METHODS
 from gsum_assets.runner import daemon
 from gsum_assets.runner.report import Events, NoEvents, Reader, RefreshError, RunReport
-from gsum_resources.dagster_io.job_origin import runs_of_location
+from gsum_resources.dagster_io.instance import runs_of_location
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import ModelUnavailableError

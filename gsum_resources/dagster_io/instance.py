@@ -5,11 +5,17 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
 import dagster as dg
+from dagster._core.remote_origin import (  # no public name builds an origin
+    RegisteredCodeLocationOrigin,
+    RemoteJobOrigin,
+    RemoteRepositoryOrigin,
+)
 
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.paths import replace_content
@@ -117,3 +123,21 @@ def _ship(name: str, folder: Path) -> bool:
     if is_new:
         replace_content(target, files("gsum_resources").joinpath(name).read_bytes())
     return is_new
+
+
+REPOSITORY = "__repository__"
+"""Dagster's name of the definitions of a code location."""
+
+
+@contextmanager
+def runs_of_location(instance: dg.DagsterInstance, job: str) -> Iterator[None]:
+    """Let the runs that `instance` creates be runs of a job of gsum's code location."""
+    repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin(LOCATION), REPOSITORY)
+    origin = RemoteJobOrigin(repository, job)
+    create = instance.create_run_for_job
+    attributes = vars(instance)
+    attributes["create_run_for_job"] = partial(create, remote_job_origin=origin)
+    try:
+        yield
+    finally:
+        del attributes["create_run_for_job"]  # so that the method is called again

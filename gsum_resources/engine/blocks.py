@@ -19,18 +19,13 @@ class BlockError(RuntimeError):
     """A block that could not be computed; the message names step, block, reason and remedy."""
 
 
-class Engine(Protocol):
-    """Applies functions to blocks."""
+class Engine:
+    """Applies functions to blocks: one block after the other in this process."""
 
-    @property
-    def spreads(self) -> bool:
-        """Whether blocks run in other processes, with models of their own."""
-        ...
-
-    @property
-    def threads(self) -> int | None:
-        """Number of threads that a block may use; None: those of this process."""
-        ...
+    spreads: bool = False
+    """Whether blocks run in other processes, with models of their own."""
+    threads: int | None = None
+    """Number of threads that a block may use; None: those of this process."""
 
     def map_blocks(
         self,
@@ -39,7 +34,7 @@ class Engine(Protocol):
         step: str,
         model: str = "",
     ) -> Iterator[Output]:
-        """Yield the function's result for each block, in the order of the blocks.
+        """Yield the function's result for each block, in order, each when it is requested.
 
         Raise `BlockError` if a block is lost repeatedly. Exceptions of the function itself are
         raised unchanged.
@@ -51,7 +46,7 @@ class Engine(Protocol):
         model : identity of the model that the function loads, which then stays loaded for later
             calls; empty: the function is released after this call.
         """
-        ...
+        return map(make_function(), blocks)
 
 
 @runtime_checkable
@@ -63,24 +58,7 @@ class Movable(Protocol):
         ...
 
 
-class LocalEngine:
-    """Computes one block after the other in this process, each when its result is requested."""
-
-    spreads = False
-    threads = None
-
-    def map_blocks(
-        self,
-        make_function: MakeFunction[Block, Output],
-        blocks: Iterable[Block],
-        step: str,
-        model: str = "",
-    ) -> Iterator[Output]:
-        """Yield the result of each block; see `Engine`."""
-        return map(make_function(), blocks)
-
-
-LOCAL = LocalEngine()
+LOCAL = Engine()
 
 
 _ray_engines: "dict[EngineSettings, Engine]" = {}

@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from gsum_resources.engine.blocks import Block, BlockError, MakeFunction, Output
+from gsum_resources.engine.blocks import Block, BlockError, Engine, MakeFunction, Output
 from gsum_resources.settings.schema import EngineSettings, SettingsError, resources_of
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _ATTEMPTS = 4  # actors that may be lost with one block: it may be the reason
 _calls = itertools.count()
 
 
-class RayEngine:
+class RayEngine(Engine):
     """Computes blocks on a Ray cluster that runs already; connects at the first block.
 
     The actors serve all steps of the process, and are ended after a minute without blocks.
@@ -38,16 +38,11 @@ class RayEngine:
     spreads = True
 
     def __init__(self, settings: EngineSettings) -> None:
-        self._settings = settings
+        self._settings, self.threads = settings, settings.num_cpus  # processors of an actor
         self._lock = threading.Lock()
         self._actors: list[Any] = []
         self._n_calls = 0
         self._end: threading.Timer | None = None
-
-    @property
-    def threads(self) -> int:
-        """Number of threads of an actor: its processors."""
-        return self._settings.num_cpus
 
     def map_blocks(
         self,

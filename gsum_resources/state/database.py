@@ -29,7 +29,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import StaticPool
 
 from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.parquet_store import MemoryFiles, ParquetStore
 
 Value = TypeVar("Value")
 
@@ -486,3 +486,10 @@ def _reason(error: DBAPIError) -> str:
 def _named(url: sa.URL) -> str:
     """Return a description of a database for messages, without its password."""
     return f"[state] url of gsum.toml, {url.render_as_string(hide_password=True)}"
+
+
+class MemoryStore(ParquetStore):
+    """An empty store that writes nothing to disk, and ends with the last reference to it."""
+
+    def __init__(self) -> None:
+        super().__init__("memory://gsum", MEMORY, MemoryFiles(), lists_at_once=False)

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from gsum_assets.dagster_assets.checks import subject_of
-from gsum_assets.pipeline.check_inputs import CheckInputs
+from gsum_assets.pipeline.result import CheckInputs
 from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.every_table import checks_for
 from tests.conftest import House

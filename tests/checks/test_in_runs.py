@@ -6,8 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.pipeline.check_inputs import CheckInputs
-from gsum_assets.pipeline.result import Check, Finding
+from gsum_assets.pipeline.result import Check, CheckInputs, Finding
 from gsum_assets.registry import every_table as registry
 from gsum_assets.registry.every_table import CHECKS
 from tests.checks.indexed import evaluations, failing

@@ -130,7 +130,7 @@ def test_prompt_is_read_once_and_only_on_use() -> None:
             read.append((corpus, name))
             return "{{{max_words}}}"
 
-    prompts = prompts_of(Reader(), "tales", "gor")
+    prompts = prompts_of(Reader().section, "tales", "gor")
     assert not read
     assert [prompts.text("response", max_words=n) for n in (5, 6)] == ["{5}", "{6}"]
     assert read == [("tales", "prompts.gor.response")]

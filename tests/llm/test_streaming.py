@@ -18,7 +18,7 @@ from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.connection import assembled
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, CompletionError, Request
-from gsum_resources.state.memory_store import MemoryStore
+from gsum_resources.state.database import MemoryStore
 from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_server
 

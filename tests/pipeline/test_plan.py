@@ -16,8 +16,7 @@ from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import Settings
-from gsum_resources.state.database import state_of
-from gsum_resources.state.memory_store import MemoryStore
+from gsum_resources.state.database import MemoryStore, state_of
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.models import FirstWords, LetterHashes
 from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines

@@ -8,7 +8,7 @@ import pytest
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEPS, Declared
-from gsum_resources.state.memory_store import MemoryStore
+from gsum_resources.state.database import MemoryStore
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import Partition
 from gsum_resources.store.partition import StoreError

@@ -17,7 +17,7 @@ from gsum_assets.graphs.nearest import nearest, nearest_by_product
 from gsum_resources.embedding import memoized
 from gsum_resources.embedding.memoized import Batch, MemoizedEmbedder
 from gsum_resources.engine import ray_engine
-from gsum_resources.engine.blocks import LOCAL, engine_of
+from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.engine.threads import ahead, in_threads
 from gsum_resources.llm.transformers_local import SpreadModel
 from gsum_resources.models.by_work import Models
@@ -28,7 +28,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords, HashEmbedder
 
 
-class PickledEngine:
+class PickledEngine(Engine):
     """Computes blocks from copies, as another process would, and notes what it was given."""
 
     spreads = True

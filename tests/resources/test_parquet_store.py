@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.state.memory_store import MemoryStore
+from gsum_resources.state.database import MemoryStore
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.memo import Memo
