@@ -106,7 +106,7 @@ def _source_of(declared: Declared, settings: DagsterSettings) -> dict[str, Any]:
     if settings.git_url:
         root = Path(__file__).parents[2]
         path = Path(code.co_filename).relative_to(root).as_posix()
-        link = f"{settings.git_url}/tree/{settings.git_branch}/{path}#L{code.co_firstlineno}"
+        link = f"{settings.git_url}/tree/HEAD/{path}#L{code.co_firstlineno}"
         reference: Any = dg.UrlCodeReference(url=link, label=label)
     else:
         reference = dg.LocalFileCodeReference(

@@ -199,37 +199,26 @@ def load_settings(folder: Path) -> CorpusSettings:
 
 
 def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
-    """Return the tables of a `corpus.toml` as settings.
+    """Return the tables of a `corpus.toml`, or of another source, as settings.
 
     Raise `CorpusError` if there is an unknown key, or a bad value.
-
-    Parameters
-    ----------
-    source : what the values are from, for messages.
     """
-    try:
-        return CorpusSettings.model_validate(dict(values), strict=True)
-    except ValidationError as error:
-        failures = "; ".join(_described(problem, CorpusSettings) for problem in error.errors())
-        raise CorpusError(f"{source}: {failures}") from error
+    return _validated(CorpusSettings, values, source)
 
 
 def checked_section(
     model: type[Section], name: str, values: Mapping[str, Any], source: str = SETTINGS_FILE
 ) -> Section:
-    """Return a method's table of `corpus.toml` as its settings.
+    """Return a method's table of a source as its settings; see `checked_settings`."""
+    return _validated(model, values, f"{source}, table [{name}]")
 
-    Raise `CorpusError` if it has an unknown key or an invalid value.
 
-    Parameters
-    ----------
-    source : what the values are from, for messages.
-    """
+def _validated(model: type[Section], values: Mapping[str, Any], where: str) -> Section:
     try:
         return model.model_validate(dict(values), strict=True)
     except ValidationError as error:
         failures = "; ".join(_described(problem, model) for problem in error.errors())
-        raise CorpusError(f"{source}, table [{name}]: {failures}") from error
+        raise CorpusError(f"{where}: {failures}") from error
 
 
 def _described(problem: Any, root: type[BaseModel]) -> str:

@@ -366,7 +366,6 @@ class DagsterSettings(SettingsTable):
         description="address of a repository with gsum's code, such as "
         "'https://github.com/NAME/gsum'; assets link to it, and otherwise to files of this machine",
     )
-    git_branch: str = Field(default="main", description="branch, tag or commit of that repository")
     page_url: str = Field(
         default="",
         description="address of `gsum serve`, to whose page the assets link; empty: none",

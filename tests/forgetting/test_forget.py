@@ -3,11 +3,9 @@
 import json
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -26,10 +24,11 @@ from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.checkpoints import learnt_hash
-from gsum_resources.store.parquet_store import Partition, Provenance
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, requests_by_asset
+from tests.rows import write_rows
 
 pytestmark = pytest.mark.slow
 
@@ -145,13 +144,8 @@ def test_model_of_a_corpus_is_reported_or_removed_for_training(
 
 def write_network(house: House) -> None:
     """Write a network of evidence-finetuned that learnt from the document."""
-    table = TABLES["evidence.model"]
-    empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
-    row: dict = {field.name: empty.get(field.type) for field in table.schema}
-    rows = pa.Table.from_pylist([row | {"learnt_from": [learnt_hash(SECRET)]}], table.schema)
-    now = datetime.now(UTC).isoformat()
-    provenance = Provenance(content_hash="", code_version="1", asset="evidence/model", time=now)
-    house.store.write(table, NETWORK, rows, provenance)
+    row = {"learnt_from": [learnt_hash(SECRET)]}
+    write_rows(house.store, "evidence.model", NETWORK, [row], asset="evidence/model")
 
 
 def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
@@ -168,7 +162,6 @@ def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
 
 
 def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:
-    table = TABLES["evidence.model"]
     learnt_from = {
         "evidence-finetuned": [SECRET, OTHER],
         "evidence-fixed-k": [OTHER],
@@ -176,13 +169,8 @@ def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed
         "evidence": None,  # no row
     }
     for method, documents in learnt_from.items():
-        row = {
-            **{"data": "", "embedding_model": "", "n_questions": 1, "settings": "", "weights": b""},
-            "learnt_from": [learnt_hash(document) for document in documents or ()],
-        }
-        rows = pa.Table.from_pylist([row] if documents else [], table.schema)
-        provenance = Provenance(content_hash="", code_version="1", asset="evidence/model")
-        indexed.store.write(table, Partition(CORPUS, method=method), rows, provenance)
+        rows = [{"learnt_from": [learnt_hash(name) for name in documents]}] if documents else []
+        write_rows(indexed.store, "evidence.model", Partition(CORPUS, method=method), rows)
     found = models_with(indexed.store, CORPUS, SECRET)
     assert {model.method for _, model in found} == {"evidence-finetuned", "evidence-no-graph"}
     assert {one.name for one, _ in found} == {"evidence.model"}

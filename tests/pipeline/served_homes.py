@@ -1,6 +1,9 @@
 """Homes whose models are served over HTTP, and `gsum run` in them."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +68,22 @@ def run(house: House, methods: str = "bm25", key: str = MARKED_KEY) -> Result:
     if said.exception and not isinstance(said.exception, SystemExit):  # a traceback, as typed
         raise said.exception
     return said
+
+
+def gsum(home: Path, *arguments: str, stderr: int = subprocess.STDOUT) -> subprocess.Popen[str]:
+    """Start `gsum` in a process of its own."""
+    return subprocess.Popen(
+        [str(Path(sys.executable).with_name("gsum")), *arguments],
+        env={
+            **os.environ,
+            "GSUM_HOME": str(home),
+            "MARKED_KEY": MARKED_KEY,
+            "OMP_NUM_THREADS": "1",
+        },
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
 
 
 def chats(server: ScriptedServer) -> list[Line]:

@@ -1,8 +1,5 @@
 """Several processes at work on one corpus at once: both are right, and nothing is torn or left."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +16,10 @@ from gsum_assets.runner.run import pipeline_for, refresh
 from tests.checks.indexed import evaluations
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
+from tests.pipeline.served_homes import MARKED_KEY, gsum, served_by
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 pytestmark = pytest.mark.slow
-
-MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 
 
 @contextmanager
@@ -32,33 +28,23 @@ def served_house(root: Path) -> Iterator[tuple[House, ScriptedServer]]:
     root.mkdir()
     with scripted_server(root / "asked.jsonl") as server, house_at(root / "home") as house:
         furnish(house)
-        models = MODELS.format(server.base_url)
-        (house.home.root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
+        served_by(house, server, {"timeout_s": 120})
         keep_no_step_logs(house.home)
         yield house, server
 
 
-def gsum_run(house: House, methods: str) -> subprocess.Popen[str]:
-    """`gsum run` in a process of its own."""
-    gsum = str(Path(sys.executable).with_name("gsum"))
-    folders = {"GSUM_HOME": house.home.root, "DAGSTER_HOME": house.home.dagster}
-    return subprocess.Popen(
-        [gsum, "run", CORPUS, "--methods", methods],
-        env=os.environ | {name: str(folder) for name, folder in folders.items()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def test_two_runs_at_once_are_both_right_and_pay_nothing_twice(tmp_path: Path) -> None:
+def test_two_runs_at_once_are_both_right_and_pay_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They start at the same moment; `test_with_daemon.py` has a daemon beside them."""
+    monkeypatch.setenv("MARKED_KEY", MARKED_KEY)
     with served_house(tmp_path / "undisturbed") as (house, _), house.instance() as instance:
         pipeline = pipeline_for(house.home, presented=False)
         assert refresh(pipeline, instance, CORPUS, ["bm25", "dense"]).is_complete
         expected = contents(house)
     with served_house(tmp_path / "shared") as (house, server):
-        runs = [gsum_run(house, methods) for methods in ("bm25", "bm25,dense")]
+        home, methods = house.home.root, ("bm25", "bm25,dense")
+        runs = [gsum(home, "run", CORPUS, "--methods", some) for some in methods]
         said = [run.communicate()[0] for run in runs]
         assert [run.returncode for run in runs] == [0, 0], "\n".join(said)
         assert contents(house) == expected

@@ -1,15 +1,18 @@
-"""Methods leave the settings of a corpus together with their tables."""
+"""What a corpus no longer keeps: dropped methods, and rows that were removed."""
 
+import duckdb
 import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.graphrag.index import INDEX as OF_GRAPHRAG
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
+from gsum_assets.refresh.forget import forget_deleted
+from gsum_assets.refresh.step import complete_catalogue
 from gsum_assets.registry.families import METHODS
 from gsum_assets.runner.methods import drop_methods
 from gsum_resources.state.locks import locked
-from tests.conftest import CORPUS, House
+from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import due
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
@@ -67,3 +70,26 @@ def test_a_method_makes_those_tables_of_its_index_alone_that_it_reads(changeable
     assert not any(changeable.store.partitions(TABLES[name]) for name in graph)
     assert changeable.run().is_complete
     assert ask(workspace, CORPUS, "Who met the boat?", "jerr").passages
+
+
+def rows(house: House, query: str) -> list[tuple]:
+    complete_catalogue(house.workspace)
+    with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
+        return connection.sql(query).fetchall()
+
+
+def test_a_deleted_and_a_new_document(house: House) -> None:
+    (house.folder / "queries.jsonl").unlink()
+    assert house.run([]).errors == []
+    assert rows(house, "from changes") == []
+    (house.folder / f"{document_in(1)}.txt").unlink()
+    house.write_document(document_in(2, 1))
+    assert house.run([]).errors == []
+    changed = "select change, row_id from changes where table_name = 'documents' order by change"
+    assert rows(house, changed) == [("added", document_in(2, 1)), ("removed", document_in(1))]
+    assert rows(house, "select corpus, document_id from deleted_documents") == [
+        (CORPUS, document_in(1))
+    ]
+    assert forget_deleted(house.workspace, at_once=True)
+    assert rows(house, changed) == [("added", document_in(2, 1))]
+    assert rows(house, "from deleted_documents") == []

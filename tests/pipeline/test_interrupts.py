@@ -1,10 +1,8 @@
 """Ctrl-C and SIGTERM end `gsum run` at any moment, with one line, and the next run continues."""
 
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,29 +10,15 @@ import dagster as dg
 import pytest
 
 from gsum_assets.cli.interrupts import NOTHING_CHANGED, REPLIES_KEPT
-from tests.conftest import CORPUS, House
+from tests.conftest import CORPUS
 from tests.pipeline.homes import furnish, house_at
+from tests.pipeline.served_homes import gsum, served_by
 from tests.servers.scripted import scripted_process
 
 pytestmark = pytest.mark.slow
 
-MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 LINE = f"interrupted; finished tables are kept; `gsum run {CORPUS}` continues\n"
 ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
-
-
-def gsum_run(house: House) -> subprocess.Popen[str]:
-    return gsum(house.home.root, "run", CORPUS, "--methods", "dense")
-
-
-def gsum(home: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("gsum")), *arguments],
-        env={**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def receives_signals(pid: int) -> bool:
@@ -52,10 +36,10 @@ def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
         house_at(tmp_path / "home") as house,
     ):
         furnish(house)
-        models = MODELS.format(server.base_url)
-        (house.home.root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
+        served_by(house, server, {"timeout_s": 120})
+        command = ("run", CORPUS, "--methods", "dense")
         for number, at in ((signal.SIGINT, 0.0), (signal.SIGINT, 3.0), (signal.SIGTERM, 5.0)):
-            process = gsum_run(house)
+            process = gsum(house.home.root, *command, stderr=subprocess.PIPE)
             while not receives_signals(process.pid):
                 time.sleep(0.01)
             time.sleep(at + chance.uniform(0, 1.5))
@@ -67,7 +51,7 @@ def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
                 unfinished = [r for r in instance.get_runs() if r.status not in ENDS]
                 held = instance.event_log_storage.get_concurrency_run_ids()
             assert (unfinished, held) == ([], set())
-        process = gsum_run(house)
+        process = gsum(house.home.root, *command, stderr=subprocess.PIPE)
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
 
@@ -82,7 +66,7 @@ def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
 def test_interrupt_of_other_commands_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    process = gsum(tmp_path, *arguments)
+    process = gsum(tmp_path, *arguments, stderr=subprocess.PIPE)
     while not receives_signals(process.pid):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

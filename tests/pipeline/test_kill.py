@@ -1,9 +1,6 @@
 """`kill -9` in the midst of a run: the same command again finishes, and nothing is torn or lost."""
 
-import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
-from tests.pipeline.served_homes import MARKED_KEY, chats, house_with_questions, run, served_by
+from tests.pipeline.served_homes import chats, gsum, house_with_questions, run, served_by
 from tests.pipeline.stalling_run import N_ANSWERED, kill_in, run_again
 from tests.servers.scripted import ScriptedServer, scripted_process
 
@@ -113,11 +110,11 @@ def test_run_that_is_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_pat
         assert run(house, "bm25,dense").exit_code == 0
         expected, paid = contents(house), Counter(line["messages"] for line in chats(server))
         assert set(paid.values()) == {1}
-    chance, killed = random.Random(1), []
+    chance, killed, command = random.Random(1), [], ("run", CORPUS, "--methods", "bm25,dense")
     (tmp_path / "killed").mkdir()
     with served_house(tmp_path / "killed") as (house, server):
         for _ in range(N_KILLS):
-            process, until = gsum_run(house), progress(house, server)
+            process, until = gsum(house.home.root, *command), progress(house, server)
             until += chance.randint(1, MOST_STEPS)
             while process.poll() is None and progress(house, server) < until:
                 time.sleep(0.01)
@@ -125,7 +122,7 @@ def test_run_that_is_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_pat
             killed.append(time.time())
             process.kill()
             process.communicate()
-        output, _ = (last := gsum_run(house)).communicate()
+        output, _ = (last := gsum(house.home.root, *command)).communicate()
         assert last.returncode == 0, output
         assert contents(house) == expected
         answered = defaultdict(list)
@@ -141,16 +138,6 @@ def test_run_that_is_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_pat
             slots = instance.event_log_storage
             assert not any(slots.get_concurrency_info(p).active_slot_count for p in POOLS)
         assert statuses.keys() <= {dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS}
-
-
-def gsum_run(house: House) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("gsum")), "run", CORPUS, "--methods", "bm25,dense"],
-        env={**os.environ, "GSUM_HOME": str(house.home.root), "MARKED_KEY": MARKED_KEY},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 POOLS = ("llm", "compute")

@@ -1,4 +1,4 @@
-"""What one run may ask for: options of the resource `gsum`."""
+"""Runs of the job: what one may ask for, and the error page of a failed one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,11 @@ import dagster as dg
 import pytest
 
 from gsum_assets.dagster_assets.run_resource import INDEX_JOB
+from gsum_assets.refresh.step import Refreshed
 from gsum_resources.llm.ledgered_model import LedgeredModel
+from gsum_resources.models.by_work import Models
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import StoreError
 from tests.conftest import CORPUS, House
 
 pytestmark = pytest.mark.usefixtures("only_tables")
@@ -58,3 +62,46 @@ def test_known_failures_are_tried_again_if_asked(
 def test_other_options_are_refused_before_the_run(changeable: House) -> None:
     with pytest.raises(dg.DagsterInvalidConfigError, match='unexpected config entry "forced"'):
         written(changeable, ANSWERS, forced=True)
+
+
+SENTENCE = "a file of 'tales' cannot be read; restore it"
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise StoreError(SENTENCE)
+
+
+@pytest.mark.parametrize(
+    ("broken", "asset"),
+    [
+        ((ParquetStore, "footers"), "retrieval/rankings"),
+        ((ParquetStore, "write"), "chunks"),
+        ((Models, "version"), "source_documents"),
+        ((Refreshed, "raise_failed"), "retrieval/scores"),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else value,
+)
+def test_error_page_begins_with_the_sentence(
+    changeable: House, monkeypatch: pytest.MonkeyPatch, broken: tuple[type, str], asset: str
+) -> None:
+    changeable.write_document("new")
+    definitions = changeable.pipeline().definitions
+    graph = definitions.resolve_asset_graph()
+    key = next(key for key in graph.get_all_asset_keys() if key.to_user_string() == asset)
+    monkeypatch.setattr(*broken, fail)
+    with changeable.instance() as instance:
+        instance.add_dynamic_partitions("corpora", [CORPUS])
+        result = definitions.resolve_job_def(INDEX_JOB).execute_in_process(
+            instance=instance,
+            raise_on_error=False,
+            partition_key=CORPUS,
+            asset_selection=[*graph.get(key).execution_set_asset_keys],
+            run_config={"resources": {"gsum": {"config": {"force": True}}}},
+        )
+    (event,) = (event for event in result.all_events if event.is_step_failure)
+    data = event.step_failure_data
+    assert data.error is not None
+    assert data.error.message.strip().endswith(f"Failure: {SENTENCE}")
+    assert data.error.cause is data.error.context is None
+    assert data.user_failure_data is not None
+    assert data.user_failure_data.description == SENTENCE

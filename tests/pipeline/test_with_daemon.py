@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections import Counter
@@ -22,7 +21,7 @@ from gsum_assets.refresh.staleness import Staleness
 from gsum_assets.registry.families import METHODS
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, furnish, settle, write_lines
-from tests.pipeline.served_homes import MARKED_KEY, chats, house_with_questions, served_by
+from tests.pipeline.served_homes import MARKED_KEY, chats, gsum, house_with_questions, served_by
 from tests.servers.scripted import ScriptedServer, scripted_process
 from tests.ui.served import eventually, served
 
@@ -125,13 +124,7 @@ class Ui:
         return [step.name for step in Staleness(workspace, corpus, methods).due()]
 
     def gsum_run(self, corpus: str, *options: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [str(Path(sys.executable).with_name("gsum")), "run", corpus, *options],
-            env={**os.environ, "GSUM_HOME": str(self.house.home.root), "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return gsum(self.house.home.root, "run", corpus, *options)
 
 
 def ended(process: subprocess.Popen[str]) -> str:

@@ -2,17 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.reproduce.homes import Part
 from gsum_assets.reproduce.preset import Preset, PublishedTable
 from gsum_assets.reproduce.table import NONE, read_scores, read_wins, side_by_side
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore
-from gsum_resources.store.partition import Partition, Provenance
+from gsum_resources.store.partition import Partition
+from tests.rows import write_rows
 
 PRESET = Preset.model_validate(
     {
@@ -78,31 +75,20 @@ def test_f1_of_means_is_that_of_mean_precision_and_mean_recall() -> None:
     assert shown.rows[0][2:4] == ["21.46", "33.3"]  # 2 * 0.5 * 0.25 / 0.75
 
 
-def put(root: Path, name: str, method: str | None, *rows: dict) -> None:
-    """Write rows of a table; missing columns are null, empty or 0."""
-    schema, store = TABLES[name].schema, ParquetStore(str(root))
-    blank: dict[str, Any] = {}
-    for column in schema:
-        is_text, is_flag = pa.types.is_string(column.type), pa.types.is_boolean(column.type)
-        blank[column.name] = None if column.nullable else "" if is_text else False if is_flag else 0
-    full = [{key: {**blank, **row}[key] for key in schema.names} for row in rows]
-    partition = Partition("c", method=method) if method else Partition("c")
-    table = pa.Table.from_pylist(full, schema)
-    store.write(TABLES[name], partition, table, Provenance("", "1", {}, name))
-
-
 def part_of(root: Path, rows: dict[str, list[str]]) -> Part:
     return Part(Home(root, str(root)), "c", rows, None)
 
 
 def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
     score = {"query_id": "q1", "metric": "rouge1", "value": 0.25, "k": None}
     rated = {"method": "bm25", "query_id": "q1", "judge": "llm_rater", "criterion": "lr1"}
-    put(tmp_path, "scores", "bm25", score)
-    put(tmp_path, "judgements", None, {**rated, "opponent": None, "value": 1.0})
+    write_rows(store, "scores", Partition("c", method="bm25"), [score])
+    write_rows(store, "judgements", Partition("c"), [{**rated, "opponent": None, "value": 1.0}])
     ranked = {"query_id": "q1", "latency_s": 0.5, "level": "node", "item_id": "a"}
-    put(tmp_path, "rankings", "bm25", ranked)
-    put(tmp_path, "costs", None, {"method": "bm25", "stage": "index", "latency_s": 8.0})
+    write_rows(store, "rankings", Partition("c", method="bm25"), [ranked])
+    spent = {"method": "bm25", "stage": "index", "latency_s": 8.0}
+    write_rows(store, "costs", Partition("c"), [spent])
     times = {"seconds:query": {"q1": 0.5}, "seconds:index": {"": 8.0}}
     of_row = {"rouge1": {"q1": 0.25}, "lr1": {"q1": 1.0}, **times}
     part = part_of(tmp_path, {"bm25": ["bm25", "bm25@x"]})
@@ -117,7 +103,7 @@ def test_wins_are_those_of_the_headline(tmp_path: Path) -> None:
         | {"low": 0.1, "high": 0.9}
         for method, opponent, rate in wins
     ]
-    put(tmp_path, "win_rates", None, *rows)
+    write_rows(ParquetStore(str(tmp_path)), "win_rates", Partition("c"), rows)
     part = part_of(tmp_path, {name: [name] for name in names})
     assert read_wins([part], "gor") == {("bm25", "c"): (0.75, 0.1, 0.9)}
 

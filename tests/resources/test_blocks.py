@@ -1,5 +1,6 @@
 """Blocks of heavy steps: in this process, and as an engine elsewhere would get them."""
 
+import gc
 import pickle
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from gsum_resources.embedding import memoized
 from gsum_resources.embedding.memoized import Batch, MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
+from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.engine.threads import ahead, in_threads
 from gsum_resources.llm.transformers_local import SpreadModel
 from gsum_resources.models.by_work import Models
@@ -285,3 +287,15 @@ def test_the_handler_of_sigterm_is_kept(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _missing() -> None:
     raise ImportError("ray")
+
+
+def test_older_objects_are_left_out_only_meanwhile() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    try:
+        with collected_rarely():
+            assert gc.get_freeze_count() > 10_000
+            assert gc.get_threshold()[1:] == before[0][1:]
+            raise KeyError
+    except KeyError:
+        pass
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before[0], 0)

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from gsum_resources.store.appended import path_of
 from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.table import Macro
+from tests.rows import blank_row, write_rows
 
 EDGES = [("ida", "mill", 3.0), ("ida", "ferry", 1.0), ("ida", "bram", 1.0), ("bram", "mill", 2.0)]
 ARGUMENTS = {
@@ -57,56 +58,36 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
     store = ParquetStore(str(folder / "warehouse"))
     bucket, corpus = Partition("board", "00"), Partition("board")
-    _write(store, "documents", bucket, [{"document_id": "minutes", "text": "Ida Brandt spoke."}])
+    write_rows(
+        store, "documents", bucket, [{"document_id": "minutes", "text": "Ida Brandt spoke."}]
+    )
     chunk = {"chunk_id": "c1", "document_id": "minutes", "text": "Ida Brandt took the ferry."}
-    _write(store, "chunks", bucket, [chunk])
+    write_rows(store, "chunks", bucket, [chunk])
     names = sorted({name for source, target, _ in EDGES for name in (source, target)})
     entities = [
         {"entity_id": f"e-{name}", "name": name, "chunk_ids": ["c1"], "document_ids": ["minutes"]}
         | {"degree": sum(name in edge for edge in EDGES)}
         for name in names
     ]
-    _write(store, "graphrag.entities", corpus, entities)
+    write_rows(store, "graphrag.entities", corpus, entities)
     relationships = [
         {"relationship_id": f"{s}-{t}", "source_id": f"e-{s}", "target_id": f"e-{t}", "weight": w}
         for s, t, w in EDGES
     ]
-    _write(store, "graphrag.relationships", corpus, relationships)
-    _write(store, "queries", corpus, [{"query_id": "q1", "text": "Who took the ferry?"}])
-    _write(
+    write_rows(store, "graphrag.relationships", corpus, relationships)
+    write_rows(store, "queries", corpus, [{"query_id": "q1", "text": "Who took the ferry?"}])
+    write_rows(
         store, "summaries", Partition("board", method="gor"), [{"query_id": "q1", "text": "Ida"}]
     )
     context = {"query_id": "q1", "rank": 1, "node_id": "c1", "node_kind": "chunk", "text": "Ida"}
-    _write(store, "contexts", Partition("board", method="gor"), [context])
+    write_rows(store, "contexts", Partition("board", method="gor"), [context])
     inputs = {"table:scores/corpus=board": "v1", "settings:retrieval/corpus=board": "v2"}
-    _write(store, "leaderboard", corpus, [], inputs)
-    _write(
-        store, "scores", Partition("board", method="gor"), [], {"table:queries/corpus=board": "v"}
-    )
+    write_rows(store, "leaderboard", corpus, [], inputs=inputs)
+    of_scores = {"table:queries/corpus=board": "v"}
+    write_rows(store, "scores", Partition("board", method="gor"), [], inputs=of_scores)
     catalogue = folder / "gsum.duckdb"
     build_catalogue(store, TABLES.values(), catalogue, views())
     return catalogue
-
-
-def _write(
-    store: ParquetStore,
-    name: str,
-    partition: Partition,
-    rows: Sequence[Mapping[str, object]],
-    inputs: dict[str, str] | None = None,
-) -> None:
-    """Write rows, whose other columns are empty or zero."""
-    table = TABLES[name]
-    full = [{**_empty_row(name), **row} for row in rows]
-    footer = Provenance(
-        "", "1", asset=name, inputs=inputs or {}, time=datetime.now(UTC).isoformat()
-    )
-    store.write(table, partition, pa.Table.from_pylist(full, table.schema), footer)
-
-
-def _empty_row(name: str) -> dict[str, object]:
-    empty = {"string": "", "list<item: string>": [], "bool": False}
-    return {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in TABLES[name].schema}
 
 
 def _rows(home: Path, query: str) -> list[tuple[object, ...]]:
@@ -144,13 +125,13 @@ def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) ->
         none | {"level": "node", "passage_id": name, "passage_number": i}
         for i, name in enumerate("ab")
     ]
-    _write(store, "lightpal.candidates", Partition("board"), candidates)
+    write_rows(store, "lightpal.candidates", Partition("board"), candidates)
     edge: dict[str, object] = {"level": "node", "source_id": "a", "targets": [1]}
     graphs = [
         edge | {"graph": graph, "scope": scope, "weights": [weight]}
         for graph, scope, weight in (("walk", "corpus", 0.5), ("context", "document", 0.25))
     ]
-    _write(store, "lightpal.passage_edges", Partition("board"), graphs)
+    write_rows(store, "lightpal.passage_edges", Partition("board"), graphs)
     build_catalogue(store, TABLES.values(), home, views())
     assert _rows(home, "from passage_graph('board')") == [("a", "b", 1, 0.5)]
     other = "passage_graph('board', of_graph := 'context', of_scope := 'document')"
@@ -194,14 +175,14 @@ def test_a_path_is_short_and_takes_the_strongest_relationships(home: Path) -> No
 def test_of_equally_short_paths_the_strongest_is_taken(store: ParquetStore, tmp_path: Path) -> None:
     """A square: a and d are two steps apart, by b with weight 1 and by c with weight 2."""
     entities = [{"entity_id": name, "name": name} for name in "abcd"]
-    _write(store, "graphrag.entities", Partition("board"), entities)
+    write_rows(store, "graphrag.entities", Partition("board"), entities)
     edges = [("a", "b", 1.0), ("b", "d", 1.0), ("d", "c", 2.0), ("c", "a", 2.0)]
     relationships = [
         {"relationship_id": s + t, "source_id": s, "target_id": t, "weight": w}
         | {"description": f"{s} knows {t}"}
         for s, t, w in edges
     ]
-    _write(store, "graphrag.relationships", Partition("board"), relationships)
+    write_rows(store, "graphrag.relationships", Partition("board"), relationships)
     build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
     path = "select name, relationship from path_between('board', 'a', 'd')"
     assert _rows(tmp_path / "gsum.duckdb", path) == [
@@ -241,10 +222,10 @@ def test_changes_of_a_graph_are_dated_and_named_until_they_are_forgotten(
 
     def entities(names: str, run: str) -> None:
         rows = [{"entity_id": f"e-{name}", "name": name} for name in names]
-        full = [{**_empty_row("graphrag.entities"), **row} for row in rows]
+        full = [{**blank_row("graphrag.entities"), **row} for row in rows]
         changed = pa.Table.from_pylist(full, table.schema)
         note_changes(store, table, corpus, changed, run)
-        _write(store, "graphrag.entities", corpus, rows)
+        write_rows(store, "graphrag.entities", corpus, rows)
 
     def changes() -> list[tuple[object, ...]]:
         build_catalogue(store, TABLES.values(), home, views())
@@ -353,7 +334,7 @@ def test_the_oldest_client_filters_the_provenance_of_many_files(
 ) -> None:
     """After some files DuckDB 1.1 evaluates the conditions of a query in another order."""
     for i in range(150):
-        _write(store, "leaderboard", Partition(f"board-{i}"), [])
+        write_rows(store, "leaderboard", Partition(f"board-{i}"), [])
     build_catalogue(store, TABLES.values(), tmp_path / "many.duckdb", views())
     queries = ["from written_since('2000-01-01')", "from gaps"]
     assert by_the_oldest(tmp_path / "many.duckdb", queries) == ["1.1.3", "150", "0"]
@@ -368,12 +349,12 @@ def test_networks_are_listed_with_whether_their_corpus_has_changed(
         return _rows(tmp_path / "trained.duckdb", f"SELECT {columns} FROM trained")
 
     documents = [{"document_id": name, "text": name} for name in ("minutes", "letter")]
-    _write(store, "documents", Partition("board", "00"), documents)
+    write_rows(store, "documents", Partition("board", "00"), documents)
     assert trained() == []
     network = {"learnt_from": ["h1", "h2"], "weights": b""}
-    _write(store, "evidence.model", Partition("board", method="evidence-finetuned"), [network])
-    _write(store, "gor.model", Partition("board", method="gor"), [network])
+    write_rows(store, "evidence.model", Partition("board", method="evidence-finetuned"), [network])
+    write_rows(store, "gor.model", Partition("board", method="gor"), [network])
     rows = [("evidence.model", "evidence-finetuned", 2, 2), ("gor.model", "gor", 2, 2)]
     assert trained() == [(*row, False) for row in rows]
-    _write(store, "documents", Partition("board", "00"), documents[:1])
+    write_rows(store, "documents", Partition("board", "00"), documents[:1])
     assert trained() == [(*row[:3], 1, True) for row in rows]
