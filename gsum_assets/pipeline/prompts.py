@@ -27,8 +27,8 @@ Nepali, nl Dutch, nn Norwegian Nynorsk, no Norwegian, pl Polish, pt Portuguese, 
 ru Russian, sk Slovak, sl Slovenian, sr Serbian, sv Swedish, sw Swahili, ta Tamil, th Thai, tr
 Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese
 """  # by BCP 47 code
-_ENTRIES = (entry.split(maxsplit=1) for entry in _NAMES.split(","))
-_LANGUAGES = {code: name for code, name in _ENTRIES}  # noqa: C416 - typed
+_ENTRIES = (" ".join(entry.split()).partition(" ") for entry in _NAMES.split(","))
+_LANGUAGES = {code: name for code, _, name in _ENTRIES}
 
 
 @dataclass(frozen=True)
