@@ -3,7 +3,6 @@
 import os
 import socket
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from gsum_assets.pipeline.result import count
 from gsum_assets.refresh.step import data_version
 from gsum_assets.registry.declared import STEPS
 from gsum_resources.state.locks import locked_by
-from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 VERSION = "dagster/data_version"
 _UNDER_WAY = [
@@ -122,29 +121,24 @@ def report_warehouse(instance: dg.DagsterInstance, store: ParquetStore) -> str:
     for declared in STEPS:
         for name in declared.step.writes:
             table, key = declared.table(name), dg.AssetKey(declared.path(name))
-            reported = instance.get_materialized_partitions(key)
-            stamped = store.stamped(table)
+            unknown = known - instance.get_materialized_partitions(key)
             by_corpus: dict[str, dict[Partition, object]] = {}
-            for file, stamp in stamped.items():
-                if file.corpus in known - reported and file.method in (None, *declared.methods):
+            for file, stamp in store.stamped(table).items():
+                if file.corpus in unknown and file.method in (None, *declared.methods):
                     by_corpus.setdefault(file.corpus, {})[file] = stamp
             for corpus, files in by_corpus.items():
                 footers = store.footers(table, files)
-                instance.report_runless_asset_event(_event(key, corpus, footers))
+                shown = {
+                    "dagster/partition_row_count": sum(f.rows for f in footers.values()),
+                    "written_at": max(footer.time for footer in footers.values()),
+                }
+                event = dg.AssetMaterialization(
+                    key,
+                    partition=corpus,
+                    description="Reported from the files in the warehouse.",
+                    metadata=shown,
+                    tags={VERSION: data_version(footers)},
+                )
+                instance.report_runless_asset_event(event)
                 n += 1
     return f"reported {count(n, 'table')} of the warehouse to Dagster" if n else ""
-
-
-def _event(
-    key: dg.AssetKey, corpus: str, footers: Mapping[Partition, Provenance]
-) -> dg.AssetMaterialization:
-    return dg.AssetMaterialization(
-        key,
-        partition=corpus,
-        description="Reported from the files in the warehouse.",
-        metadata={
-            "dagster/partition_row_count": sum(footer.rows for footer in footers.values()),
-            "written_at": max(footer.time for footer in footers.values()),
-        },
-        tags={VERSION: data_version(footers)},
-    )

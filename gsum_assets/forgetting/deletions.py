@@ -45,14 +45,24 @@ class Deletions:
 
         Deleted ones are listed until `clear`. To be called before a run may rewrite `documents`.
         """
-        known = self._read(corpus)
+        columns = SEEN_DOCUMENTS.c
+        seen = sa.select(columns.document_id, columns.is_deleted).where(columns.corpus == corpus)
+        with state_of(self._store).reading() as connection:
+            known_version = sa.select(SEEN.c.version).where(SEEN.c.corpus == corpus)
+            last = connection.execute(known_version).scalar() or ""
+            rows = connection.execute(seen.order_by(columns.document_id)).all()
+        known = DeletedDocuments(
+            last,
+            [document_id for document_id, is_deleted in rows if not is_deleted],
+            [document_id for document_id, is_deleted in rows if is_deleted],
+        )
         partitions = self._store.stamped(_DOCUMENTS, corpus)
         footers = self._store.footers(_DOCUMENTS, partitions)
         version = version_of({p: footer.content_hash for p, footer in footers.items()})
         if version == known.version:
             return known
-        rows, hashes = self._store.read(_DOCUMENTS, list(partitions), ["document_id"])
-        present = set(rows["document_id"].to_pylist())
+        stored, hashes = self._store.read(_DOCUMENTS, list(partitions), ["document_id"])
+        present = set(stored["document_id"].to_pylist())
         deleted = (set(known.documents) | set(known.deleted)) - present
         found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
         with state_of(self._store).writing() as connection:
@@ -63,14 +73,3 @@ class Deletions:
     def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:
         """Note that the deleted documents have no leftovers any more."""
         note_documents(connection, corpus, forgotten.version, forgotten.documents)
-
-    def _read(self, corpus: str) -> DeletedDocuments:
-        version = sa.select(SEEN.c.version).where(SEEN.c.corpus == corpus)
-        columns = SEEN_DOCUMENTS.c
-        seen = sa.select(columns.document_id, columns.is_deleted).where(columns.corpus == corpus)
-        with state_of(self._store).reading() as connection:
-            known = connection.execute(version).scalar()
-            rows = connection.execute(seen.order_by(columns.document_id)).all()
-        deleted = [document_id for document_id, is_deleted in rows if is_deleted]
-        present = [document_id for document_id, is_deleted in rows if not is_deleted]
-        return DeletedDocuments(known or "", present, deleted)

@@ -15,7 +15,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.planning.estimate import Estimate, Requests
 from gsum_assets.planning.units import FoundStaleness
 from gsum_assets.refresh.staleness import with_methods
-from gsum_assets.registry.declared import ORDERED, Declared, work_of
+from gsum_assets.registry.declared import ORDERED, work_of
 from gsum_resources.endpoint.budget import Amount, in_unit
 from gsum_resources.llm.causal_weights import PACKAGED, PACKAGED_NAME
 from gsum_resources.models.by_work import Models
@@ -142,7 +142,11 @@ def _lines(stale: FoundStaleness) -> Iterator[Line]:
             costs = [cost for cost in declared.step.costs if cost.model == model]
             requests = estimate.of(declared, costs, work)
             usual = estimate.of(declared, costs, dict.fromkeys(stale.files(declared), True))
-            n_failed = sum(_failed(stale, declared, file) for file in work if not work[file])
+            n_failed = 0  # requests without a valid reply, which a run repeats
+            for file in (file for file in work if not work[file]):
+                tables = (declared.table(written).name for written in declared.step.writes)
+                footers = [stale.lineage.provenances(t, file.corpus).get(file) for t in tables]
+                n_failed += max(footer.failed if footer else 0 for footer in footers)
             table = declared.table(declared.step.table).name
             # rows are written again that may lead to the same requests
             is_most = any(w and stale.lineage.exists(table, file) for file, w in work.items())
@@ -151,13 +155,6 @@ def _lines(stale: FoundStaleness) -> Iterator[Line]:
             line = filled(line, models, requests, usual, n_failed, earlier)
             if line.n:
                 yield line
-
-
-def _failed(stale: FoundStaleness, declared: Declared, file: Partition) -> int:
-    """Return the number of requests without a valid reply, which a run repeats."""
-    tables = (declared.table(name).name for name in declared.step.writes)
-    footers = (stale.lineage.provenances(name, file.corpus).get(file) for name in tables)
-    return max(footer.failed if footer else 0 for footer in footers)
 
 
 def earlier_calls(store: ParquetStore) -> dict[tuple[str, str], Earlier]:

@@ -52,7 +52,13 @@ def sampled(contents: Contents, sample: Sample) -> Contents:
     if n_short := len({q.document_id for q in chosen} - {q.document_id for q in long}):
         notes.append(f"{n_short} documents of fewer than {sample.min_words:,} words left out")
     if sample.one_reference:
-        long = [single for query in long for single in _single(query)]
+        long = [
+            replace(query, query_id=f"{query.query_id}-{number}", references=[reference])
+            if len(query.references) > 1
+            else query
+            for query in long
+            for number, reference in enumerate(query.references or [""], start=1)
+        ]
     queries = _drawn(long, sample, notes) if sample.n else long
     if not queries:
         raise CorpusError(
@@ -63,17 +69,6 @@ def sampled(contents: Contents, sample: Sample) -> Contents:
     kept = {query.document_id for query in queries}
     documents = [d for d in contents.documents if not on_one or d.document_id in kept]
     return replace(contents, documents=documents, queries=queries, notes=notes)
-
-
-def _single(query: Query) -> list[Query]:
-    """Return a question for each reference."""
-    references = list(enumerate(query.references, start=1))
-    if len(references) < 2:
-        return [query]
-    return [
-        replace(query, query_id=f"{query.query_id}-{number}", references=[reference])
-        for number, reference in references
-    ]
 
 
 def _drawn(queries: list[Query], sample: Sample, notes: list[str]) -> list[Query]:
