@@ -4,14 +4,11 @@ The first pass finds global clusters, the second the local ones within each. The
 is that with the smallest Bayesian information criterion (BIC).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from gsum_assets.raptor.settings import TreeSettings
-
-Reduce = Callable[[np.ndarray, int], np.ndarray]
-"""Returns vectors of fewer dimensions, `(n, dim)`, by a number of neighbours."""
 
 _SEED = 0
 _NEIGHBORS = 10  # of UMAP within a global cluster (code)
@@ -20,30 +17,25 @@ _MOST_CLUSTERS = 50
 _RIDGE = 1e-4  # added to variances, so that equal vectors have a density
 
 
-def reducer(settings: TreeSettings) -> Reduce:
-    """Return the function that reduces vectors, as the settings name it."""
-
-    def by_umap(vectors: np.ndarray, n_neighbors: int) -> np.ndarray:
-        import umap
-
-        found = umap.UMAP(
-            n_neighbors=n_neighbors,
-            n_components=settings.dim,
-            metric="cosine",
-            random_state=_SEED,
-            n_jobs=1,  # with a seed UMAP has one in any case, and warns
-        ).fit_transform(vectors)
-        return np.asarray(found)
-
-    def by_pca(vectors: np.ndarray, n_neighbors: int) -> np.ndarray:
+def reduced(vectors: np.ndarray, n_neighbors: int, settings: TreeSettings) -> np.ndarray:
+    """Return vectors of `settings.dim` dimensions, `(n, dim)`, by UMAP's number of neighbours."""
+    if settings.reduction == "pca":
         from sklearn.decomposition import PCA
 
         return PCA(settings.dim, svd_solver="full").fit_transform(vectors)
+    import umap
 
-    return by_umap if settings.reduction == "umap" else by_pca
+    found = umap.UMAP(
+        n_neighbors=n_neighbors,
+        n_components=settings.dim,
+        metric="cosine",
+        random_state=_SEED,
+        n_jobs=1,  # with a seed UMAP has one in any case, and warns
+    ).fit_transform(vectors)
+    return np.asarray(found)
 
 
-def soft_clusters(vectors: np.ndarray, reduce: Reduce, settings: TreeSettings) -> list[list[int]]:
+def soft_clusters(vectors: np.ndarray, settings: TreeSettings) -> list[list[int]]:
     """Return clusters of vectors, of which a vector may belong to several.
 
     Parameters
@@ -56,12 +48,12 @@ def soft_clusters(vectors: np.ndarray, reduce: Reduce, settings: TreeSettings) -
     """
     found: dict[tuple[int, ...], None] = {}
     wide = max(2, int(np.sqrt(len(vectors) - 1)))
-    for outer in _mixture(reduce(vectors, wide)):
+    for outer in _mixture(reduced(vectors, wide, settings)):
         if len(outer) <= settings.dim + 1:
             found[tuple(outer.tolist())] = None
             continue
         narrow = min(_NEIGHBORS, len(outer) - 1)
-        for inner in _mixture(reduce(vectors[outer], narrow)):
+        for inner in _mixture(reduced(vectors[outer], narrow, settings)):
             found[tuple(outer[inner].tolist())] = None
     return [list(members) for members in found]
 

@@ -7,7 +7,6 @@ from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
-from gsum_assets.raptor.clusters import reducer
 from gsum_assets.raptor.settings import ContextSettings, RaptorSettings, TreeSettings
 from gsum_assets.raptor.tree import PROMPTS, summarize
 from gsum_assets.retrieval.collection import Questions
@@ -22,14 +21,12 @@ _COLUMNS = ["node_id", "document_id", "position", "text"]
 
 
 def _tree_nodes(inputs: Inputs) -> Result:
-    settings = TreeSettings.model_validate(inputs.settings("raptor.tree"))
     return summarize(
         inputs.table("chunks"),
         inputs.table("chunk_embeddings"),
         inputs.model("language_model"),
         inputs.model("embedding_model"),
-        reducer(settings),
-        settings,
+        TreeSettings.model_validate(inputs.settings("raptor.tree")),
         inputs.prompts("raptor"),
         inputs.progress("documents clustered"),
     )

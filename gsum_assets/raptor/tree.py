@@ -11,7 +11,7 @@ from gsum_assets.evaluation.token_usage import why
 from gsum_assets.pipeline.prompts import Prompt, Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.raptor.clusters import Reduce, soft_clusters
+from gsum_assets.raptor.clusters import soft_clusters
 from gsum_assets.raptor.settings import TreeSettings
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.protocols.models import Completion, Embedder, LanguageModel, Request
@@ -60,7 +60,6 @@ def summarize(
     chunk_embeddings: pa.Table,
     model: LanguageModel,
     embedder: Embedder,
-    reduce: Reduce,
     settings: TreeSettings,
     prompts: Prompts = PROMPTS,
     on_progress: Callable[[int, int], None] | None = None,
@@ -87,7 +86,7 @@ def summarize(
         clusters = []
         for n_done, tree in enumerate(trees, start=1):
             if len(tree.nodes) > settings.dim + 1:
-                found = _clusters(tree.nodes, reduce, settings)
+                found = _clusters(tree.nodes, settings)
                 clusters += [(tree, position, members) for position, members in enumerate(found)]
             if on_progress and layer == 1:  # the layers above are small
                 on_progress(n_done, len(trees))
@@ -151,9 +150,7 @@ def _trees(chunks: pa.Table, chunk_embeddings: pa.Table) -> list[_Tree]:
     ]
 
 
-def _clusters(
-    nodes: Sequence[_Node], reduce: Reduce, settings: TreeSettings
-) -> Iterator[list[_Node]]:
+def _clusters(nodes: Sequence[_Node], settings: TreeSettings) -> Iterator[list[_Node]]:
     """Yield the clusters of nodes, none longer than a prompt, each in reading order.
 
     A cluster that is too long is clustered again; one that stays whole is cut in halves.
@@ -164,14 +161,14 @@ def _clusters(
         if n_tokens <= settings.cluster_tokens or len(cluster) == 1:
             yield cluster
         elif can_cluster and len(cluster) > settings.dim + 1:
-            yield from _clusters(cluster, reduce, settings)
+            yield from _clusters(cluster, settings)
         else:
             half = len(cluster) // 2
             for part in (cluster[:half], cluster[half:]):
                 yield from split(part, can_cluster=False)
 
     vectors = np.stack([node.vector for node in nodes])
-    for members in soft_clusters(vectors, reduce, settings):
+    for members in soft_clusters(vectors, settings):
         yield from split([nodes[i] for i in members], len(members) < len(nodes))
 
 

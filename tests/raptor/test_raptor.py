@@ -5,7 +5,7 @@ import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.raptor.clusters import reducer, soft_clusters
+from gsum_assets.raptor.clusters import soft_clusters
 from gsum_assets.raptor.settings import TreeSettings
 from gsum_assets.raptor.tree import summarize
 from tests.gor.toy_documents import Lookup, Scripted, chunk_table, embedding_table
@@ -31,7 +31,7 @@ def tree(say, settings: TreeSettings = SETTINGS, n: int = 24):
     embedder = Lookup({f"about {group}": CENTRES[group].tolist() for group in range(4)}, 4)
     found = summarize(
         chunks, embedding_table(chunks, VECTORS[:n]), model, embedder,
-        reducer(settings), settings,
+        settings,
     )  # fmt: skip
     return found, model, dict(zip(chunks["chunk_id"].to_pylist(), TEXTS, strict=False))
 
@@ -41,14 +41,14 @@ def about(request) -> str:
 
 
 def test_groups_are_found() -> None:
-    clusters = soft_clusters(VECTORS, reducer(SETTINGS), SETTINGS)
+    clusters = soft_clusters(VECTORS, SETTINGS)
     assert sorted(map(tuple, clusters)) == [tuple(range(g, 24, 4)) for g in range(4)]
 
 
 def test_point_between_two_groups_belongs_to_both() -> None:
     spread = np.random.default_rng(1).normal(scale=0.2, size=(120, 2))
     points = np.vstack([spread + [[0, 0], [1, 0]] * 60, [[0.5, 0]]])
-    clusters = soft_clusters(points, lambda vectors, n_neighbors: vectors, SETTINGS)
+    clusters = soft_clusters(points, SETTINGS)
     assert [120 in members for members in clusters] == [True, True]
 
 
@@ -97,5 +97,5 @@ def test_cluster_without_a_reply_is_named() -> None:
 @pytest.mark.slow
 def test_umap_finds_groups() -> None:
     settings = TreeSettings(dim=2)
-    clusters = soft_clusters(VECTORS, reducer(settings), settings)
+    clusters = soft_clusters(VECTORS, settings)
     assert all(len({i % 4 for i in members}) == 1 for members in clusters)
