@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.ask import ask
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.forget import forget
 from gsum_resources.store.checkpoints import learnt_hash
-from gsum_resources.store.parquet_store import Partition
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
@@ -115,20 +113,6 @@ def test_new_documents_and_marks_do_not_retrain(indexed: House, tmp_path: Path) 
         assert "evidence/rankings" in names
         assert not [name for name in names if name.startswith("evidence/model")]
         assert model(house) == model(indexed)
-
-
-def test_training_is_equal_on_request_and_after_settings_change(
-    indexed: House, tmp_path: Path
-) -> None:
-    with copy_of(indexed, tmp_path) as house:
-        weights = model(house)["weights"]
-        house.store.delete(TABLES["evidence.model"], Partition(CORPUS, method="evidence-finetuned"))
-        assert house.run().is_complete
-        assert model(house)["weights"] == weights
-        file = house.folder / "corpus.toml"
-        file.write_text(file.read_text().replace("0.02", "0.03"))
-        assert "evidence/model" in house.run().written
-        assert model(house)["weights"] != weights
 
 
 def test_a_forgotten_document_is_reported_and_retrained_without(

@@ -108,9 +108,3 @@ def test_messages_pass_between_neighbours_in_the_variant_only(name):
         form = replace(form, encoder=replace(form.encoder, name=name), loss=LossForm())
         one, two = embed_nodes(train([toy_graph("b")], form).encoder, [graph, other])
         assert np.flatnonzero(np.abs(one - two).max(1) > 1e-6).tolist() == reached
-
-
-def test_loss_falls():
-    graphs = with_own(*(toy_graph(f"d{i}", n_chunks=4 + i) for i in range(4)))
-    log = train(graphs, TRAINING).log
-    assert log[-1]["loss"] == log[-1]["loss_cl"] < log[0]["loss"]

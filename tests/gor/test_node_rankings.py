@@ -82,10 +82,6 @@ def test_every_node_of_the_document_is_ranked_by_f1_and_id(embedder, ranked):
     assert rows[-1]["f1"] == 0  # the empty one
 
 
-def test_row_order_does_not_matter(ranked):
-    assert ranked(QUERIES[::-1], NODES[::-1]).equals(ranked())
-
-
 def test_only_what_changed_is_scored_again(embedder, folder, ranked):
     def embedded(**changed):
         embedder.texts.clear()
