@@ -147,10 +147,7 @@ def best_prefix(
 ) -> int:
     """Return the number of passages to read: at least `k_min`, or as many as fit.
 
-    Parameters
-    ----------
-    probabilities, expected : as in `expected_f1`.
-    tokens : lengths of the passages in that order, `(n,)`.
+    Probabilities are as in `expected_f1`, `tokens` the lengths of these passages, `(n,)`.
     """
     fit = int(np.searchsorted(np.cumsum(tokens), budget.max_tokens, side="right"))
     allowed = min(max(fit, 1), budget.k_max)

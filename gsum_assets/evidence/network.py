@@ -53,9 +53,7 @@ class Network:
     def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
         """Return the mean probability of each passage over the networks, `(n,)`.
 
-        Parameters
-        ----------
-        edges : the result of `edges_of`; empty for networks without messages.
+        `edges` are those of `edges_of`; none for networks without messages.
         """
         w = self.weights
         state = _relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
@@ -85,12 +83,9 @@ N_KINDS = 5  # of `edges_of`
 
 
 def messages(state: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the mean state of each passage's senders, 0 without any, `(s, n, h)` for each kind.
+    """Return the mean state of each passage's senders, 0 without any, for each kind of edges.
 
-    Parameters
-    ----------
-    state : `(s, n, h)`.
-    edges : rows of the senders by kind, -1 for none, `(n, width)` each.
+    `state` and each mean are `(s, n, h)`, edges `(n, width)` as in `edges_of`.
     """
     padded = np.concatenate([state, np.zeros_like(state[:, :1])], axis=1)  # row -1: of no sender
     received = []
@@ -120,13 +115,7 @@ def packaged() -> Path:
 
 @cache
 def load_network(name: str, file: Path | None = None) -> Network:
-    """Return one of the networks of a file.
-
-    Parameters
-    ----------
-    name : "graph"; or "own", which judges each passage alone.
-    file : None: the packaged weights.
-    """
+    """Return a network of a file, or of the packaged one: "graph", or "own" without messages."""
     from safetensors import safe_open
 
     with safe_open(file or packaged(), "numpy") as opened:

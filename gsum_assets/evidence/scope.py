@@ -137,13 +137,9 @@ class ScopeIndex:
         return [self._collection.document_ids[owner] for owner in map(int, self._owner[chosen])]
 
     def candidates(self, vector: np.ndarray, bm25: np.ndarray, n: int) -> np.ndarray:
-        """Return the best passages by a cheap score and their neighbours, or all, ascending.
+        """Return the `n` best passages by a cheap score and their neighbours, or all, ascending.
 
-        Parameters
-        ----------
-        vector : of the question, `(dim,)`.
-        bm25 : of each passage for the question, `(n_passages,)`.
-        n : number of passages without neighbours.
+        `vector` is the question's, `(dim,)`; `bm25` its score of each passage, `(n_passages,)`.
         """
         total = len(self)
         if total <= n:

@@ -111,15 +111,9 @@ class JoinedSentences:
         return np.sqrt(np.maximum(squares, 0))
 
     def means_of_best(self, values: np.ndarray, numbers: Sequence[int]) -> list[np.ndarray]:
-        """Return the mean of each passage's n largest values, or of all if it has fewer.
+        """Return the mean of each passage's n largest values, or of all, for each n of `numbers`.
 
-        Parameters
-        ----------
-        numbers : each is an n.
-
-        Returns
-        -------
-        For each n `(n_passages,)`; 0 for a passage without sentences.
+        Means are `(n_passages,)`; 0 for a passage without sentences.
         """
         order = np.lexsort((-values, self._owners))  # the passages stay where they are
         counts = np.bincount(self._owners, minlength=self._n_passages)
@@ -149,9 +143,7 @@ class JoinedSentences:
 def _windows(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return first and last sentence, exclusive, of all windows, `(n_windows, 2)`.
 
-    Parameters
-    ----------
-    starts, ends : bounds of the passage of each sentence, `(n,)`.
+    `starts` and `ends` bound the passage of each sentence, `(n,)`.
     """
     rows, bounds = np.arange(len(starts)), [np.empty((0, 2), int)]
     for length in _WINDOWS:

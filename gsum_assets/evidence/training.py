@@ -111,12 +111,7 @@ def _precisions(network: Network, examples: Sequence[Example]) -> list[float]:
 
 
 def average_precision(scores: np.ndarray, is_evidence: np.ndarray) -> float:
-    """Return the mean precision at the ranks of the passages with evidence, at least one.
-
-    Parameters
-    ----------
-    scores, is_evidence : of all passages of the scope, `(n,)`.
-    """
+    """Return the mean precision at the ranks of the passages with evidence, at least one."""
     ranks = np.flatnonzero(is_evidence[np.argsort(-scores, kind="stable")]) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
 

@@ -51,10 +51,7 @@ def source_rank_rows(
 ) -> pa.Table:
     """Return the rows of `gor.source_ranks`.
 
-    Parameters
-    ----------
-    node_embeddings : rows of `gor.node_embeddings` of all nodes, in any order.
-    learnt_from : ids of the documents that the network was trained on.
+    `learnt_from` are the ids of the documents that the network was trained on.
     """
     schema = TABLES["gor.source_ranks"].schema
     tables = [TABLES["gor.source_ranks"].empty()]

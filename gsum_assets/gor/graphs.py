@@ -119,12 +119,7 @@ class RecordGraph:
 
 
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
-    """Return the graphs of all documents without questions, ordered by document id.
-
-    Parameters
-    ----------
-    record_nodes : node_id, document_id, kind, position, embedding; any order.
-    record_edges : source_id, target_id, document_id; any order.
+    """Return the graphs of all documents without questions, ordered by id, from rows in any order.
 
     Raises
     ------
@@ -164,12 +159,7 @@ def training_graphs(
 ) -> list[RecordGraph]:
     """Return the graphs of the documents that have questions, ordered by document id.
 
-    Parameters
-    ----------
-    simulated_queries : query_id, document_id, chunk_id.
-    historical_responses : query_id, document_id, round, query_embedding; only questions with a
-        response are used.
-    node_rankings : query_id, document_id, node_id, rank.
+    Rows are in any order; only questions with a response are used.
 
     Raises
     ------

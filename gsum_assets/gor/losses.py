@@ -36,12 +36,7 @@ class Losses(NamedTuple):
 
 
 def losses(nodes: Tensor, batch: Batch, form: LossForm) -> Losses:
-    """Return the losses of a batch with at least one question (equation 8).
-
-    Parameters
-    ----------
-    nodes : node embeddings of the batch, `(n_nodes, dim)`.
-    """
+    """Return the losses of node embeddings `(n_nodes, dim)` of a batch with a question (eq. 8)."""
     queries = batch.queries.to(nodes.dtype) / form.temperature
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
@@ -92,13 +87,8 @@ def contrastive_loss(scores: Tensor, ranked: Sequence[Tensor], in_batch: bool) -
 def listwise_loss(scores: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
     """Return each question's cross-entropy of a softmax over candidates, `(n_queries,)`.
 
-    The positives of a question have equal shares.
-
-    Parameters
-    ----------
-    scores : similarities, `(n_queries, n_nodes)`.
-    positives, candidates : bool of that shape; each question has a positive, and positives are
-        candidates. With one positive, and all nodes as candidates, this is L_CL.
+    All arguments are `(n_queries, n_nodes)`. The positives of a question, at least one and all of
+    them candidates, have equal shares. With one, and all nodes as candidates, this is L_CL.
     """
     every = scores.masked_fill(~candidates, -torch.inf).logsumexp(1)
     shares = positives / positives.sum(1, keepdim=True)

@@ -36,8 +36,7 @@ def node_rankings(
 
     Parameters
     ----------
-    queries : `query_id`, `document_id`, `chunk_id` of simulated questions of one corpus.
-    nodes : `node_id`, `document_id`, `text` of the record graphs' nodes.
+    queries, nodes : rows of `gor.simulated_queries` and `gor.record_nodes` of one corpus.
     on_progress : called with the numbers of documents done and of all documents.
     """
     texts_of: dict[str, dict[str, str]] = defaultdict(dict)  # texts by node, by document

@@ -88,12 +88,9 @@ def train(
 def trained_tables(
     trained: Trained, graphs: Sequence[RecordGraph], training: Training, embedding_model: str
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of `gor.model` (one) and `gor.training_log`.
+    """Return the rows of `gor.model` (one) and `gor.training_log` of a network and its graphs.
 
-    Parameters
-    ----------
-    graphs : those that it was trained on.
-    embedding_model : identity of the embedder of their nodes.
+    `embedding_model` is the identity of the embedder of the nodes.
     """
     fields = {
         "encoder": training.encoder.name,

@@ -40,12 +40,7 @@ def candidate_rows(
 def rows_of_level(
     level: str, passages: "Numbered", numbers: np.ndarray, similarities: np.ndarray
 ) -> pa.Table:
-    """Return the rows of one level.
-
-    Parameters
-    ----------
-    numbers, similarities : of the candidates of each passage, `(n, k)`.
-    """
+    """Return the rows of one level, from the candidates of each passage, `(n, k)`."""
     n, k = numbers.shape
     lengths = np.full(n, k)
     columns = {

@@ -7,11 +7,10 @@ from gsum_assets.graphs.nearest import nearest
 from gsum_assets.lightpal.candidates import candidate_rows, lists_of, scores_of_lists
 from gsum_assets.lightpal.context_scores import ALL_SCORED, context_scores
 from gsum_assets.lightpal.increment import Basis, Updated, updated_candidates
-from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import communities, walk_trust
-from gsum_assets.lightpal.rank import PassageSearch, Tables
+from gsum_assets.lightpal.rank import METHODS, PASSAGE_WALK, PassageSearch, Tables
 from gsum_assets.lightpal.settings import (
     ContextSettings,
     GraphSettings,

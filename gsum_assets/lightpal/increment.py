@@ -82,14 +82,9 @@ class Basis(NamedTuple):
 
 
 class Updated(NamedTuple):
-    """Candidates after a change.
+    """Rows of `lightpal.candidates` with their basis, and the candidates of the chunks.
 
-    Attributes
-    ----------
-    rows : rows of `lightpal.candidates`.
-    basis : what they were computed from.
-    of_chunks : candidates of the chunks, with indices or numbers.
-    n_compared : number of chunks that were compared with all others.
+    `n_compared` chunks were compared with all others.
     """
 
     rows: pa.Table
@@ -144,9 +139,7 @@ def updated_candidates(
 def _are_new(indices: np.ndarray, digests: np.ndarray, then: np.ndarray) -> np.ndarray:
     """Return which chunks are new, have another vector, or follow others than before, `(n,)`.
 
-    Parameters
-    ----------
-    indices : where each chunk of then is now, or -1.
+    `indices` is where each chunk of then is now, or -1.
     """
     same = np.flatnonzero(indices >= 0)
     same = same[digests[indices[same]] == then[same]]

@@ -24,14 +24,7 @@ _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
 
 
 class _Edges(NamedTuple):
-    """Edges of some passages, by passage and rank.
-
-    Attributes
-    ----------
-    counts : number of edges of each passage, `(n,)`.
-    targets : numbers of the passages to which they lead, int64 `(n_edges,)`.
-    weights : their weights, `(n_edges,)`.
-    """
+    """Edges by passage and rank: counts `(n,)`, numbers of targets and weights `(n_edges,)`."""
 
     counts: np.ndarray
     targets: np.ndarray
@@ -94,9 +87,7 @@ def _of_block(
 ) -> dict[tuple[str, str], _Edges]:
     """Return the edges of some passages, by graph and scope.
 
-    Parameters
-    ----------
-    owners : document of each passage, `(n,)`; None: there is no scope 'document'.
+    `owners` is the document of each passage, `(n,)`; None: there is no scope 'document'.
     """
     numbers, edges_of = near.numbers[passages], {}
     away = None
@@ -136,12 +127,7 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 
 def _best(numbers: np.ndarray, values: _Values, n_edges: int) -> _Edges:
-    """Return the best edges of some passages, ties in the order of similarity.
-
-    Parameters
-    ----------
-    numbers : numbers of the passages' candidates, `(n, k)`.
-    """
+    """Return the best of the candidates `numbers`, `(n, k)`, ties in the order of similarity."""
     best = np.argsort(-values.strength, axis=1, kind="stable")[:, :n_edges]
     is_edge = np.isfinite(np.take_along_axis(values.strength, best, 1))
     source, column = np.nonzero(is_edge)

@@ -175,9 +175,7 @@ def communities(documents: WalkGraph, document_ids: Sequence[str], scale: int = 
 def community_of(rows: pa.Table, document_ids: Sequence[str]) -> np.ndarray:
     """Return the community of each document, numbered from 0, `(n_documents,)`.
 
-    Parameters
-    ----------
-    rows : rows of `lightpal.communities`; a document without a row is a community of its own.
+    A document without a row of `lightpal.communities` is a community of its own.
     """
     ids = pa.array(document_ids, pa.string())
     named = rows["community"].take(pc.index_in(ids, rows["document_id"].combine_chunks()))
@@ -199,9 +197,7 @@ def walk_trust(
 ) -> pa.Table:
     """Return the rows of `lightpal.walk_trust`: documents, all chunks, chunks of one document.
 
-    Parameters
-    ----------
-    n_probes : passages that are held out and searched for.
+    `n_probes` passages are held out and searched for.
     """
 
     def walks(graph: WalkGraph) -> Method:

@@ -1,18 +1,19 @@
 """Ranking of passages for questions, for every method of the family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk, community_of
 from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.published import LightPal
-from gsum_assets.lightpal.settings import RetrievalSettings
+from gsum_assets.lightpal.settings import Initial, RetrievalSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.methods import RETRIEVERS
@@ -22,6 +23,36 @@ from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.arrow import pc
+
+
+@dataclass(frozen=True)
+class Method:
+    """The graph and the initial retriever of a method.
+
+    Attributes
+    ----------
+    graph : name of the graph (see `passage_edges.py`).
+    initial : baseline that retrieves the initial passages; None: the one in the settings.
+    follows : how context passages are found, by random walks or by paths that predict the question.
+    """
+
+    graph: str = "context"
+    initial: Initial | None = None
+    follows: Literal["walks", "paths"] = "walks"
+
+
+PASSAGE_WALK = "passage_walk"
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "lightpal": Method(),
+        "lightpal-hybrid": Method(initial="hybrid"),
+        "lightpal-embedding": Method(graph="embedding"),
+        "promptrank": Method(follows="paths"),
+        "promptrank-embedding": Method(graph="embedding", follows="paths"),
+        PASSAGE_WALK: Method(graph="walk"),
+    }
+)
 
 
 class Tables(NamedTuple):

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import communities, walk_trust
-from gsum_assets.lightpal.rank import PassageSearch, Tables
+from gsum_assets.lightpal.rank import METHODS, PASSAGE_WALK, PassageSearch, Tables
 from gsum_assets.lightpal.settings import RetrievalSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
