@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.passages import LabelOf, labels_for
 from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS, source_rank_rows
 from gsum_assets.gor.graphs import RecordGraph, record_graph, record_graphs, training_graphs
@@ -40,7 +39,7 @@ from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.training_curves import training_curves
-from gsum_assets.retrieval.contexts import nodes_within, top_nodes
+from gsum_assets.retrieval.contexts import top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.arrow import pc
@@ -227,10 +226,9 @@ def _source_ranks(inputs: Inputs) -> pa.Table:
 
 def _contexts(inputs: Inputs) -> pa.Table:
     settings = ContextSettings.model_validate(inputs.settings("gor.contexts"))
-    rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
-    if settings.budget_tokens is not None:
-        return nodes_within(rankings, nodes, settings.budget_tokens, n_word_pieces)
-    return top_nodes(rankings, nodes, settings.k or DEFAULT_K)
+    return top_nodes(
+        inputs.table("rankings"), inputs.table("record_nodes"), settings.k or DEFAULT_K
+    )
 
 
 _SIMULATED = Cost("document", times="gor.simulation.n_queries")

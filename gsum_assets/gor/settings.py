@@ -65,11 +65,6 @@ class ContextSettings(SettingsTable):
         ge=1,
         description="nodes in the context of an answer (3.1); unset: k of `[retrieval]`",
     )
-    budget_tokens: int | None = Field(
-        default=None,
-        ge=1,
-        description="instead of k: longest context of an answer, word pieces",
-    )
 
 
 class GorSettings(SettingsTable):
