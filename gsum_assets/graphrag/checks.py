@@ -71,8 +71,6 @@ NAMES_IN_TEXT = Check(
 EVERY_COMMUNITY_REPORTED = Check(
     "every_community_reported",
     "Each community that is large enough has a report.",
-    lambda partition: every_community_reported(
-        partition.rows("graphrag.communities"), partition.rows(), partition.corpus
-    ),
+    lambda p: every_community_reported(p.rows("graphrag.communities"), p.rows(), p.corpus),
     warns=True,
 )

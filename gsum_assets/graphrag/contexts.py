@@ -22,7 +22,7 @@ from gsum_assets.graphrag.elements import (
     entity_text,
     relationship_text,
 )
-from gsum_assets.graphrag.index_tables import Index, nearest
+from gsum_assets.graphrag.rank import Index, nearest
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 

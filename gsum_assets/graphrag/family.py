@@ -20,11 +20,10 @@ from gsum_assets.graphrag.contexts import (
 )
 from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index import INDEX
-from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
-from gsum_assets.graphrag.rank import rank
+from gsum_assets.graphrag.rank import Index, rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read

@@ -1,15 +1,133 @@
-"""Rankings of chunks and documents by the index; global answers read all reports nevertheless."""
+"""The index as answers read it, and rankings of chunks and documents by it.
+
+Global answers read all reports; their rankings show the chunks of the most relevant ones.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.index_tables import Index, nearest
+from gsum_assets.evaluation.passages import Passage
+from gsum_assets.graphrag.communities import cut
 from gsum_assets.graphrag.methods import METHODS
+from gsum_assets.graphrag.reports import report_text
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
+from gsum_assets.retrieval.vectors import stacked
+from gsum_resources.store.arrow import pc
 
 _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Tables of an indexed corpus."""
+
+    entities: pa.Table
+    relationships: pa.Table
+    communities: pa.Table
+    community_reports: pa.Table
+    findings: pa.Table
+    embeddings: pa.Table
+
+    def reports(self, level: int | None, document_id: str | None) -> list[Passage]:
+        """Return the reports of a level's cut, or of all, by number of the community.
+
+        A passage has the rating as its score, and as its text the whole report, or its findings
+        from one document; a report without such findings is left out.
+        """
+        scoped = []
+        for report in self._reports(level):
+            community_id, text = report["community_id"], report["text"]
+            if document_id is not None:
+                every = self._findings.get(community_id, ())
+                findings = [found for found in every if document_id in found["document_ids"]]
+                text = report_text(report["title"], "", findings) if findings else ""
+            if text:
+                scoped.append(Passage(community_id, "report", text, report["rating"], document_id))
+        return scoped
+
+    def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:
+        """Return the communities of `reports`, and pairs of their index and a chunk."""
+        ids = [report["community_id"] for report in self._reports(level)]
+        cited = [
+            (index, chunk_id)
+            for index, community_id in enumerate(ids)
+            for finding in self._findings.get(community_id, ())
+            for chunk_id in finding["chunk_ids"]
+        ]
+        return ids, cited
+
+    def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
+        """Return the embeddings of entities or reports, `(len(ids), dim)`."""
+        if not ids:
+            return np.empty((0, 0), np.float32)
+        rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
+        indices = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
+        if indices.null_count:
+            raise ValueError(
+                f"graphrag/embeddings: {indices.null_count} of {len(ids)} {kind} vectors are "
+                "missing; materialize graphrag/embeddings again"
+            )
+        return stacked(rows["embedding"])[indices.to_numpy()]
+
+    def entities_within(self, chunk_ids: Sequence[str]) -> list[str]:
+        """Return the ids of the entities mentioned in any of these chunks, in order."""
+        inside = set(chunk_ids)
+        return [i for i, row in self.by_id.items() if not inside.isdisjoint(row["chunk_ids"])]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, dict]:
+        """Rows of entities by entity_id."""
+        return {row["entity_id"]: row for row in self.entities.to_pylist()}
+
+    @cached_property
+    def relationships_of(self) -> Mapping[str, Sequence[dict]]:
+        """Rows of relationships by either end."""
+        by_entity: dict[str, list[dict]] = defaultdict(list)
+        for row in self.relationships.to_pylist():
+            by_entity[row["source_id"]].append(row)
+            by_entity[row["target_id"]].append(row)
+        return by_entity
+
+    @cached_property
+    def members(self) -> Mapping[str, frozenset[str]]:
+        """Entities of each community."""
+        columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
+        return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
+
+    def _reports(self, level: int | None) -> list[dict]:
+        """Return the rows of reports of a level's cut, or of all levels, by number."""
+        rows = self.communities if level is None else cut(self.communities, level)
+        ids = rows.sort_by("number")["community_id"].to_pylist()
+        return [self._report_of[i] for i in ids if i in self._report_of]
+
+    @cached_property
+    def _report_of(self) -> Mapping[str, dict]:
+        return {row["community_id"]: row for row in self.community_reports.to_pylist()}
+
+    @cached_property
+    def _findings(self) -> Mapping[str, Sequence[dict]]:
+        by_community: dict[str, list[dict]] = defaultdict(list)
+        for row in self.findings.to_pylist():
+            by_community[row["community_id"]].append(row)
+        return by_community
+
+
+def nearest(
+    vector: np.ndarray, vectors: np.ndarray, ids: Sequence[str], n: int
+) -> list[tuple[int, float]]:
+    """Return indices and cosines of the `n` vectors nearest to `vector`, best first, ties by id."""
+    if not ids:
+        return []
+    cosines = np.round(vectors @ vector, _DECIMALS)
+    best = np.lexsort((np.array(ids), -cosines))[:n]
+    return [(int(i), float(cosines[i])) for i in best]
 
 
 def rank(

@@ -27,6 +27,7 @@ _OF_CHUNK = (
 _MENTIONING = (
     texts("chunk_ids", "chunks that mention it"),
     texts("document_ids", "documents that mention it"),
+    *SPENT,
 )
 _MERGED = (
     text("description", "merged descriptions of the chunks"),
@@ -119,7 +120,6 @@ TABLES = (
         integer("n_mentions", "number of chunks that mention it"),
         integer("degree", "number of its relationships"),
         *_MENTIONING,
-        *SPENT,
     ),
     corpus_table(
         "graphrag.relationships",
@@ -133,7 +133,6 @@ TABLES = (
         number("strength", "mean over its mentions, 1 to 10"),
         integer("combined_degree", "sum of both ends' degrees"),
         *_MENTIONING,
-        *SPENT,
     ),
     corpus_table(
         "graphrag.communities",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.index_tables import Index
+from gsum_assets.graphrag.rank import Index
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance

@@ -23,7 +23,7 @@ from gsum_assets.graphrag.contexts import (
     reports_or,
 )
 from gsum_assets.graphrag.elements import chunk_of_claim
-from gsum_assets.graphrag.index_tables import Index
+from gsum_assets.graphrag.rank import Index
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from gsum_assets.evaluation.passages import Passage
-from gsum_assets.graphrag.index_tables import nearest
 from gsum_assets.graphrag.methods import METHODS
-from gsum_assets.graphrag.rank import rank
+from gsum_assets.graphrag.rank import nearest, rank
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
