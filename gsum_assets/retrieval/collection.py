@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.store.array_cache import ArrayCache
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import pc, rows_at
 from gsum_resources.store.lazy import Kept
 
 Value = TypeVar("Value")
@@ -63,8 +63,8 @@ class Collection:
         """
         keys = ("document_id", "position")
         order = pc.sort_indices(chunks.select(keys), [(key, "ascending") for key in keys])
-        order = order.to_numpy()
-        owners = _in_order(chunks["document_id"].to_pylist(), order)
+        chunks = rows_at(chunks, order)
+        owners = chunks["document_id"].to_pylist()
         document_ids, starts = np.unique(np.array(owners, dtype=object), return_index=True)
         texts = dict(zip(documents["document_id"].to_pylist(), _texts_of(documents), strict=True))
         orphans = [document_id for document_id in document_ids if document_id not in texts]
@@ -73,13 +73,13 @@ class Collection:
                 f"chunks: {len(orphans)} documents are not in `documents` (first: "
                 f"'{orphans[0]}'); materialize documents and chunks together"
             )
-        chunk_ids = _in_order(chunks["chunk_id"].to_pylist(), order)
+        chunk_ids = chunks["chunk_id"].to_pylist()
         vectors = None if chunk_embeddings is None else vectors_of(chunk_embeddings, chunk_ids)
         return cls(
             document_ids=list(document_ids),
             document_texts=[texts[document_id] for document_id in document_ids],
             chunk_ids=chunk_ids,
-            chunk_texts=_in_order(_texts_of(chunks), order),
+            chunk_texts=_texts_of(chunks),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
         )
@@ -123,10 +123,6 @@ class Collection:
 def alphabetical(ids: Sequence[str]) -> np.ndarray:
     """Return the indices of ids in their alphabetical order."""
     return pc.sort_indices(pa.array(ids, pa.string())).to_numpy()
-
-
-def _in_order(values: list[str], order: np.ndarray) -> list[str]:
-    return [values[index] for index in order]
 
 
 def _texts_of(rows: pa.Table) -> list[str]:
@@ -174,12 +170,10 @@ class Questions:
 
     def take(self, indices: Sequence[int]) -> "Questions":
         """Return the questions at `indices`, in that order."""
-        return Questions(
-            ids=[self.ids[i] for i in indices],
-            texts=[self.texts[i] for i in indices],
-            document_ids=[self.document_ids[i] for i in indices],
-            embeddings=None if self.embeddings is None else self.embeddings[list(indices)],
-        )
+        ids, texts = [self.ids[i] for i in indices], [self.texts[i] for i in indices]
+        document_ids = [self.document_ids[i] for i in indices]
+        vectors = None if self.embeddings is None else self.embeddings[list(indices)]
+        return Questions(ids, texts, document_ids, vectors)
 
 
 def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[int], Collection]]:

@@ -11,6 +11,8 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_resources.store.arrow import pc, rows_at
 from gsum_resources.store.content_hash import hash_texts
 
+N_SPANS = 3
+"""Random spans that `full_context` takes of a longer text (Graph of Records, appendix)."""
 _COLUMNS = ["node_id", "kind", "document_id", "position", "text"]
 _AFTER_CHUNKS = 1_000_000  # added to positions of written texts, which follow all passages
 CountTokens = Callable[[Sequence[str]], Sequence[int]]

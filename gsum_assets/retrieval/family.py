@@ -5,7 +5,7 @@ import pyarrow as pa
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
-from gsum_assets.retrieval.contexts import full_contexts
+from gsum_assets.retrieval.contexts import N_SPANS, full_contexts
 from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.methods import METHODS, NEED_VECTORS, RETRIEVERS, rank
 from gsum_assets.retrieval.oracles import ORACLES, askable
@@ -35,7 +35,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
     if inputs.method == "full_context":
         settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
         read = inputs.table("queries"), inputs.table("chunks")
-        return full_contexts(*read, settings.window_tokens, settings.n_spans)
+        return full_contexts(*read, settings.window_tokens, N_SPANS)
     return main_contexts(inputs)
 
 

@@ -31,9 +31,7 @@ def collection_of(
 ) -> Collection:
     """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
-    Parameters
-    ----------
-    keep_indexes : whether indexes of the whole collection are kept for later processes.
+    `keep_indexes`: indexes of the whole collection are kept for later processes.
     """
     tables = ("documents", "chunks", *(["chunk_embeddings"] if with_vectors else []))
     name = "collection", with_vectors, keep_indexes
@@ -42,37 +40,16 @@ def collection_of(
 
 def _collection(inputs: Inputs, with_vectors: bool, keep_indexes: bool) -> Collection:
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
-    passages = _passages_of(inputs)
+    rows = chunks.columns(_PLACES)
+    passages = Collection.from_tables(documents.columns(["document_id"]), rows)
     collection = replace(
         passages,
         document_texts=_late(passages.document_ids, documents, "document_id"),
         chunk_texts=_late(passages.chunk_ids, chunks, "chunk_id"),
         cache=inputs.array_cache if keep_indexes else None,
+        text_digests=text_digests(passages, rows),
     )
     return with_vectors_of(inputs, collection) if with_vectors else collection
-
-
-_last: dict[tuple[str, ...], Collection] = {}
-"""The passages of the large corpus that this process read last, by root and versions: the steps of
-a run read the same ones, which takes seconds each time."""
-
-
-def _passages_of(inputs: Inputs) -> Collection:
-    """Return the passages without texts and vectors, recorded as read in any case."""
-    documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
-    root = inputs.store.root if inputs.store else ""
-    versions = documents.version(), chunks.version()
-    key = (root, *map(str, versions))
-    if key in _last:
-        return _last[key]
-    rows = chunks.columns(_PLACES)
-    passages = Collection.from_tables(documents.columns(["document_id"]), rows)
-    passages = replace(passages, text_digests=text_digests(passages, rows))
-    is_large = rows.num_rows >= MAPPED_FROM and root and None not in versions
-    if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
-        _last.clear()
-        _last[key] = passages
-    return passages
 
 
 def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
@@ -112,13 +89,7 @@ def main_contexts(inputs: Inputs) -> pa.Table:
 
 
 class LateTexts(Sequence[str]):
-    """Texts that are read when the first one is used; a slice reads its own only.
-
-    Parameters
-    ----------
-    ids : ids of the texts, `(n,)`.
-    read : returns the texts of some of them.
-    """
+    """Texts that are read, by their ids, when the first one is used; a slice reads its own only."""
 
     def __init__(self, ids: Sequence[str], read: Callable[[Sequence[str]], Sequence[str]]) -> None:
         self._ids, self._read = ids, read

@@ -42,10 +42,7 @@ def rank(
 ) -> pa.Table:
     """Return the rows of the table `rankings` for one baseline.
 
-    Parameters
-    ----------
-    words : how the word-based baselines split a text.
-    query_embeddings : needed by the methods in `NEED_VECTORS`, as vectors of the collection are.
+    The methods in `NEED_VECTORS` need `query_embeddings`, and vectors of the collection.
     """
     questions = Questions.from_tables(queries, query_embeddings)
     if method in ORACLES:

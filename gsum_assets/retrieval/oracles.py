@@ -103,9 +103,7 @@ def rank_by_oracle(
 ) -> pa.Table:
     """Return rows of `rankings`: labelled chunks first, then the others by cosine if filled.
 
-    Parameters
-    ----------
-    queries, questions : the same questions; with embeddings, as the collection.
+    `queries` and `questions` are the same; with embeddings, as the collection.
     """
     oracle = ORACLES[method]
     query_of = {row["query_id"]: row for row in queries.to_pylist()}

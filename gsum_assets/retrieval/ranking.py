@@ -1,8 +1,4 @@
-"""Rankings from scores: two levels, a fixed depth, ties broken by id.
-
-A retriever is built for one scope and scores its chunks and its documents. This module ranks the
-scores, in the same way for all retrievers.
-"""
+"""Rankings from scores: two levels, a fixed depth, ties broken by id."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -44,16 +40,8 @@ def top(
 ) -> np.ndarray:
     """Return the best items of each row, best first; equal scores in the order of their ids.
 
-    Parameters
-    ----------
-    scores : `(n_questions, n_items)`, finite.
-    ids : `(n_items,)`, distinct.
-    depth : number of items for each row.
-    by_id : items in the alphabetical order of their ids, if it is known, `(n_items,)`.
-
-    Returns
-    -------
-    Column indices, `(n_questions, min(depth, n_items))`.
+    From scores, `(n_questions, n_items)`, and distinct ids; returns column indices, `(n_questions,
+    min(depth, n_items))`. `by_id` are the items in the alphabetical order of their ids, if known.
 
     Raises
     ------
@@ -83,16 +71,9 @@ def rank_questions(
 ) -> pa.Table:
     """Rank chunks and documents for every question, each within its scope.
 
-    Parameters
-    ----------
-    build : builds a retriever for one scope; called once per scope.
-    depth : ranks kept for each question and level.
-    clock : time in seconds, from which `latency_s` is computed: the time to score and rank a
-        question without that of the index. Questions of one scope are scored together and share it.
-
-    Returns
-    -------
-    The table `rankings`, in the order of the questions, then level, then rank.
+    Returns the table `rankings`, in the order of the questions, then level, then rank. Its
+    `latency_s` is the time to score and rank a question without that of the index; questions of one
+    scope are scored together and share it. `build` is called once per scope.
     """
     schema = TABLES["rankings"].schema
     tables: list[tuple[int, pa.Table]] = []

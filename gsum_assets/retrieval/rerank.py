@@ -1,16 +1,12 @@
 """The best passages of a method scored again, and both scores combined.
 
-A first ranking compares a question with every passage by an index. For the best ones a slower score
-is affordable: how likely the passage's words make the question (`query_likelihood`, Ponte and Croft
-1998), how well each token of the question is matched by one of the passage (`late_interaction`, as
-in ColBERT, Khattab and Zaharia 2020, but with vectors of the embedder, which was not trained for
-it), or a cross-encoder, given by its folder. `docs/baselines.md` says what each was worth.
+The new score is by a function of this module, or by a cross-encoder that is given by its folder.
+`docs/baselines.md` says what each was worth.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Protocol
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -23,37 +19,32 @@ from gsum_resources.scoring.cross_encoder import CrossEncoder
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.arrow import pc
 
-
-class Reranker(Protocol):
-    """Scores passages for a question."""
-
-    def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
-        """Return a score of each passage, higher is better, `(n_passages,)`."""
-        ...
+Rescore = Callable[[str, Sequence[str]], np.ndarray]
+"""Returns a score of each passage for a question, higher is better, `(n_passages,)`."""
 
 
-class QueryLikelihood:
-    """Log-probability of the question by the words of a passage, smoothed by all passages."""
+def query_likelihood(question: str, passages: Sequence[str]) -> np.ndarray:
+    """Return the log-probability of the question by the words of each passage, `(n_passages,)`.
 
-    def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
-        """Return nats per word relative to the background, `(n_passages,)`."""
-        scorer = UnigramScorer(background=tuple(passages))
-        return np.array([row[0] for row in scorer.score(passages, [[question]] * len(passages))])
+    In nats per word, smoothed by all passages (Ponte and Croft 1998).
+    """
+    scorer = UnigramScorer(background=tuple(passages))
+    return np.array([row[0] for row in scorer.score(passages, [[question]] * len(passages))])
 
 
-class LateInteraction:
-    """Mean over the question's tokens of the best cosine with a token of the passage."""
+def late_interaction(
+    question: str, passages: Sequence[str], embedder: TokenEmbedder | None = None
+) -> np.ndarray:
+    """Return the mean over the question's tokens of the best cosine with a token of each passage.
 
-    def __init__(self, embedder: TokenEmbedder) -> None:
-        self._embedder = embedder
-
-    def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
-        """Return mean cosines, `(n_passages,)`; 0 for a question without tokens."""
-        asked, *read = self._embedder.embed_tokens([question, *passages])
-        tokens = asked.vectors[asked.counted]
-        if not len(tokens):
-            return np.zeros(len(passages))
-        return np.array([(tokens @ passage.vectors.T).max(axis=1).mean() for passage in read])
+    `(n_passages,)`; 0 for a question without tokens. As in ColBERT (Khattab and Zaharia 2020), but
+    with vectors of an embedder that was not trained for it.
+    """
+    asked, *read = (embedder or LocalTokenEmbedder()).embed_tokens([question, *passages])
+    tokens = asked.vectors[asked.counted]
+    if not len(tokens):
+        return np.zeros(len(passages))
+    return np.array([(tokens @ passage.vectors.T).max(axis=1).mean() for passage in read])
 
 
 def reranked(inputs: Inputs, rankings: pa.Table) -> pa.Table:
@@ -71,20 +62,20 @@ def reranked(inputs: Inputs, rankings: pa.Table) -> pa.Table:
 
 
 @lru_cache(maxsize=1)
-def reranker(model: str) -> Reranker:
+def reranker(model: str) -> Rescore:
     """Return the reranker of a name, or the cross-encoder of a folder."""
     if model == "query_likelihood":
-        return QueryLikelihood()
+        return query_likelihood
     if model == "late_interaction":
-        return LateInteraction(LocalTokenEmbedder())
-    return CrossEncoder(model, "[retrieval.rerank] model")
+        return partial(late_interaction, embedder=LocalTokenEmbedder())
+    return CrossEncoder(model, "[retrieval.rerank] model").score
 
 
 def rerank(
     rankings: pa.Table,
     questions: Mapping[str, str],
     chunks: pa.Table,
-    model: Reranker,
+    rescore: Rescore,
     settings: RerankSettings,
     clock: Callable[[], float] = time.perf_counter,
 ) -> pa.Table:
@@ -92,13 +83,8 @@ def rerank(
 
     Both scores are scaled to 0..1 over these and added by weight. A document has the new score of
     its best chunk among them; one without has the lowest. The sum is scaled to the range of the
-    first scores, so that the rest of the ranking stays below.
-
-    Parameters
-    ----------
-    rankings : rows of the table `rankings`, of each question and level by rank.
-    questions : texts by id.
-    chunks : `chunk_id`, `document_id` and `text` of the best `depth` chunks of each question.
+    first scores, so that the rest of the ranking stays below. `chunks` has `chunk_id`,
+    `document_id` and `text` of the best `depth` chunks of each question, `questions` texts by id.
     """
     names = ("chunk_id", "document_id", "text")
     passages = {id_: row for id_, *row in zip(*(chunks[n].to_pylist() for n in names), strict=True)}
@@ -116,7 +102,7 @@ def rerank(
             continue
         started = clock()
         documents, texts = zip(*(passages[items[row]] for row in best), strict=True)
-        new = model.score(text, texts)
+        new = rescore(text, texts)
         score_of: dict[str, float] = {}
         for document_id, value in zip(documents, new.tolist(), strict=True):
             score_of[document_id] = max(value, score_of.get(document_id, value))

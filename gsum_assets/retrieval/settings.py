@@ -40,9 +40,6 @@ class RetrievalSettings(SettingsTable):
     window_tokens: int = Field(
         32_768, ge=256, description="length of a context of `full_context`, in word pieces"
     )
-    n_spans: int = Field(
-        3, ge=1, description="random spans that `full_context` takes of a longer text"
-    )
     rerank: RerankSettings = RerankSettings()
 
     @field_validator("k")

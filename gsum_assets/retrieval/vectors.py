@@ -10,16 +10,10 @@ from gsum_resources.store.arrow import pc
 
 
 def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") -> np.ndarray:
-    """Return the embedding of each chunk or question in `ids`, in that order.
+    """Return the embedding of each chunk or question in `ids`, in that order, `(len(ids), dim)`.
 
-    Parameters
-    ----------
-    embeddings : rows of `<kind>_id` and `embedding`, all of one length, in any order.
-    kind : "chunk" or "query".
-
-    Returns
-    -------
-    float32 array, `(len(ids), dim)`.
+    `embeddings` has rows of `<kind>_id` and `embedding`, all of one length, in any order; `kind` is
+    "chunk" or "query".
 
     Raises
     ------
@@ -39,9 +33,7 @@ def gathered(
 ) -> np.ndarray:
     """Return the result of `vectors_of` from the parts of a table, one of which is in memory.
 
-    Parameters
-    ----------
-    new : returns a matrix of a shape, which is filled.
+    `new` returns a matrix of a shape, which is filled.
     """
     row_of, vectors = {each: row for row, each in enumerate(ids)}, None
     has_vector = np.zeros(len(ids), bool)

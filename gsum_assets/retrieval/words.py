@@ -1,7 +1,6 @@
 """Tokenization of the word-based baselines: words, stop words, stems, bigrams.
 
-Stems without stop words were chosen on ODSum-Story's train stories and QMSum train. Bigrams are a
-setting, for corpora whose questions quote titles and full names.
+Stems without stop words were chosen on ODSum-Story's train stories and QMSum train.
 """
 
 import json

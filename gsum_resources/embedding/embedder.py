@@ -69,8 +69,7 @@ class LocalEmbedder:
     def identity(self) -> str:
         """Identity of the vectors: weights, precision, pooling, window and prefixes.
 
-        Paths, device, threads and batch size are left out, since they do not change the meaning of
-        a vector. Weights are represented by `model_digest`.
+        Weights are represented by `model_digest`.
         """
         passages, queries = self._passages, self._queries
         return (

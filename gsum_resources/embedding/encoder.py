@@ -132,10 +132,8 @@ class TextEncoder:
         No padding and no attention mask. On a CPU each input runs by itself, several in parallel on
         one thread each; on a GPU inputs of equal length share batches.
 
-        Parameters
-        ----------
-        inputs : token ids, special tokens included; none longer than `settings.max_tokens`.
-        layer : number of the layer whose output is returned, from 1; None is the last.
+        `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`;
+        `layer` is a number from 1, None the last.
 
         Raises
         ------
@@ -248,8 +246,7 @@ def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
     Raises
     ------
     ValueError
-        If the weights file lacks parameters that the vectors depend on: transformers would
-        initialize them at random and continue.
+        If the weights file lacks parameters, which transformers would initialize at random.
     """
     import torch
     import transformers

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gsum_resources.endpoint.budget import Amount, Reserve, Spending, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.messages.progress import reporter
-from gsum_resources.protocols.models import Embedder, Gradual, Metered, PassageScorer, Streaming
+from gsum_resources.protocols.models import Embedder, Metered, PassageScorer, Streaming
 from gsum_resources.store.appended import path_of
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.memo import Memo
@@ -64,13 +64,9 @@ class Meter:
 
 
 class MemoizedEmbedder:
-    """An embedder that embeds each distinct text once.
+    """An embedder that embeds each distinct text once, in blocks by `engine` if it is `Movable`.
 
-    Parameters
-    ----------
-    engine : computes the blocks of new texts, if the embedder is `Movable`; the memo is read and
-        written by this process alone.
-    stores_queries : False: vectors of queries are kept in memory only.
+    Without `stores_queries`, vectors of queries are kept in memory only.
     """
 
     def __init__(
@@ -106,11 +102,8 @@ class MemoizedEmbedder:
     ) -> "MemoizedEmbedder":
         """Return a copy with callbacks that shares the embedder and the memo.
 
-        Parameters
-        ----------
-        on_progress : called with the number of new texts embedded, and their total.
-        on_batch : called with the cost of each batch of new texts.
-        reserve : reserves the cost of all new texts of a call; raises `BudgetError`.
+        `on_progress` is called with the number of new texts embedded, and their total; `on_batch`
+        with the cost of each batch of them. `reserve` reserves the cost of all new texts of a call.
         """
         embedder = copy(self)
         embedder._reserve = reserve
@@ -206,7 +199,11 @@ class MemoizedEmbedder:
             else:
                 query = side == "query"
                 embed = self._embedder.embed_queries if query else self._embedder.embed
-                how = {"on_progress": on_progress} if isinstance(self._embedder, Gradual) else {}
+                how = (
+                    {"on_progress": on_progress}
+                    if getattr(self._embedder, "takes_progress", False)
+                    else {}
+                )
                 for index, vector in enumerate(embed(texts, **how)):
                     keep(index, vector)
         finally:

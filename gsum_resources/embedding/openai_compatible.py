@@ -30,16 +30,10 @@ class EmbeddingError(ValueError):
 class OpenAICompatibleEmbedder:
     """An `Embedder` served over HTTP.
 
-    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where possible. Two
-    bytes per token is a cautious estimate (English has four or five, Chinese two to three), since
-    some servers truncate long inputs silently. A window that a server rejects as too long is halved
-    repeatedly. The vector of a text is the mean of its windows' vectors, weighted by their bytes,
-    normalized to unit length. The windows of a text depend on the text alone.
-
-    Attributes
-    ----------
-    tokens_read : tokens processed so far, as counted by the server, or estimated at four bytes
-        each.
+    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where possible:
+    cautiously, since some servers truncate long inputs silently. A window that a server rejects as
+    too long is halved repeatedly. The vector of a text is the mean of its windows' vectors,
+    weighted by their bytes, normalized to unit length.
     """
 
     def __init__(self, settings: EmbeddingSettings, endpoint: Endpoint) -> None:

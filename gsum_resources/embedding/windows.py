@@ -33,13 +33,7 @@ class Windows:
 
 
 class WindowCutter:
-    """Cuts texts with a model's tokenizer.
-
-    Parameters
-    ----------
-    folder : folder with `tokenizer.json`, or with files that transformers converts to a fast
-        tokenizer.
-    """
+    """Cuts texts with the tokenizer in a model's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer = _fast_tokenizer(folder)
@@ -95,10 +89,9 @@ class WindowCutter:
 
 
 def _prefix_length(encoding: "Encoding", prefix: str) -> int:
-    """Return the number of tokens that belong to the prefix.
+    """Return the number of tokens that belong to the prefix, by their offsets.
 
-    Determined by offsets: where a tokenizer joins a space to the following word, the last token of
-    the prefix alone differs from that of the prefix before a text.
+    A tokenizer that joins a space to the following word ends the prefix alone with another token.
     """
     visible = len(prefix.rstrip())
     if not visible:
@@ -129,11 +122,8 @@ def weighted_means(
 ) -> np.ndarray:
     """Return the weighted mean vector of each text's windows, float64 `(n_texts, dim)`.
 
-    Parameters
-    ----------
-    vectors : of windows, `(n_windows, dim)`.
-    owner : index of each window's text, `(n_windows,)`; every text has a window.
-    weights : positive, `(n_windows,)`, such as tokens.
+    From vectors of windows, `(n_windows, dim)`, the index of the text of each, of which every text
+    has one, and positive weights, such as tokens, both `(n_windows,)`.
     """
     totals = np.bincount(owner, weights, minlength=n_texts)
     shares = weights / totals[owner]

@@ -29,7 +29,7 @@ from gsum_resources.endpoint.failures import (
     unavailable,
 )
 from gsum_resources.endpoint.outages import Outage, Outages
-from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
+from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
@@ -38,6 +38,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
+_BYTES_PER_TOKEN = 2  # of a prompt until the server has counted it; English has four
 _LONGEST_BACKOFF_S = 60.0
 _CHECK_TIMEOUT_S = 30.0
 _CHECK_ATTEMPTS = 3
@@ -79,7 +80,6 @@ class Endpoint:
         limits = settings.requests_per_minute, settings.tokens_per_minute
         self._limiter = RateLimiter(*limits, state, account)
         self._outages = Outages(state, settings)
-        self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # consecutive requests
@@ -307,7 +307,7 @@ class Endpoint:
         on_words: OnWords | None,
     ) -> Answer[Value]:
         async with self._slots:
-            admitted = await self._limiter.admit(self._estimate.tokens(len(content)) + tokens_out)
+            admitted = await self._limiter.admit(len(content) // _BYTES_PER_TOKEN + tokens_out)
             try:
                 text = await self._connection.send(path, content, self.settings.timeout_s, on_words)
             except EndpointError as failure:
@@ -318,7 +318,6 @@ class Endpoint:
                 raise
         answer = self._read(text, read)
         if answer.tokens_in is not None:
-            self._estimate.observe(len(content), answer.tokens_in)
             self._limiter.settle(admitted, answer.tokens_in + (answer.tokens_out or 0))
         return answer
 

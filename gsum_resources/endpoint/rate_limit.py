@@ -13,7 +13,6 @@ from gsum_resources.state.database import ATTEMPTS, MEMORY, State
 
 WINDOW_S = 60.0
 MARGIN_S = 2.0  # variation of the delay to the server, seconds; costs 3 % of the rate
-_FIRST_MARGIN, _MARGIN, _OBSERVATIONS = 2.0, 1.25, 8
 
 
 class Attempt(NamedTuple):
@@ -22,29 +21,6 @@ class Attempt(NamedTuple):
     id: int
     tokens: int
     time: float
-
-
-class TokenEstimate:
-    """An upper estimate of a prompt's tokens from its bytes, learnt from servers' counts.
-
-    No token is shorter than a byte, so that initially each byte counts as one; then the largest
-    observed ratio is used, with a margin of 100 %, and of 25 % from the eighth observation on.
-    """
-
-    def __init__(self) -> None:
-        self._largest = 0.0
-        self._observed = 0
-
-    def tokens(self, n_bytes: int) -> int:
-        """Return an upper estimate of the tokens of a prompt of `n_bytes`."""
-        margin = _MARGIN if self._observed >= _OBSERVATIONS else _FIRST_MARGIN
-        ratio = min(1.0, self._largest * margin) if self._observed else 1.0
-        return round(n_bytes * ratio)
-
-    def observe(self, n_bytes: int, tokens: int) -> None:
-        """Record that a prompt of `n_bytes` had `tokens` tokens."""
-        self._observed += 1
-        self._largest = max(self._largest, tokens / max(1, n_bytes))
 
 
 class RateLimiter:

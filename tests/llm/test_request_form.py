@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import BaseModel, Field
 
 from gsum_assets.pipeline.tables import TABLES
@@ -19,6 +20,8 @@ from tests.servers import rejections
 from tests.servers.clients import client_of, settings_for
 from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import value_for, wanted_schema
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text("utf-8"))
 
 
 class Note(BaseModel):
@@ -283,18 +286,6 @@ def test_complaint_changes_what_it_names(complaint: str, changed: Form | None) -
     assert again is None
 
 
-@pytest.mark.parametrize(
-    ("status", "words", "rejected"),
-    [
-        (400, "no", True),
-        (422, "no", True),
-        (500, "1 validation error: response_format", True),
-        (500, "The server had an error.", False),
-        (503, "json_schema registry is overloaded", False),
-        (429, "unsupported value", False),
-        (401, "invalid key", False),
-        (0, "json_schema", False),
-    ],
-)
+@pytest.mark.parametrize(("status", "words", "rejected"), CASES["rejections"])
 def test_rejections_are_recognized(status: int, words: str, rejected: bool) -> None:
     assert is_rejection(status, words) is rejected

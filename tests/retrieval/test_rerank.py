@@ -13,8 +13,8 @@ from gsum_assets.pipeline.step import SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.family import FAMILY as BASELINES
 from gsum_assets.retrieval.rerank import (
-    LateInteraction,
-    QueryLikelihood,
+    late_interaction,
+    query_likelihood,
     rerank,
     reranker,
 )
@@ -42,11 +42,9 @@ def scores_of(table: pa.Table, level: str) -> dict[str, float]:
     return {r["item_id"]: r["score"] for r in table.to_pylist() if r["level"] == level}
 
 
-class Lengths:
-    """Scores a passage by its number of words."""
-
-    def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
-        return np.array([float(len(text.split())) for text in passages])
+def lengths(question: str, passages: Sequence[str]) -> np.ndarray:
+    """Score a passage by its number of words."""
+    return np.array([float(len(text.split())) for text in passages])
 
 
 FIRST = rankings(
@@ -57,9 +55,7 @@ FIRST = rankings(
 
 def reordered(**settings: float) -> pa.Table:
     chosen = RerankSettings.model_validate({"model": "query_likelihood", **settings})
-    return rerank(
-        FIRST, {"q": "?"}, tables()[1], Lengths(), chosen, clock=iter((1.0, 3.5)).__next__
-    )
+    return rerank(FIRST, {"q": "?"}, tables()[1], lengths, chosen, clock=iter((1.0, 3.5)).__next__)
 
 
 def test_both_scores_are_scaled_and_added_by_weight():
@@ -83,9 +79,9 @@ def test_weight_0_keeps_the_ranking_and_the_rest_stays_below():
 
 
 def test_likely_question_is_one_whose_words_the_passage_has():
-    scores = QueryLikelihood().score("apples on the tree", list(TEXTS.values()))
+    scores = query_likelihood("apples on the tree", list(TEXTS.values()))
     assert np.argsort(-scores)[:2].tolist() == [0, 1]
-    assert QueryLikelihood().score("", ["a boat"]).shape == (1,)
+    assert query_likelihood("", ["a boat"]).shape == (1,)
 
 
 def test_late_interaction_is_the_mean_of_the_best_cosines():
@@ -98,16 +94,15 @@ def test_late_interaction_is_the_mean_of_the_best_cosines():
             rows = [np.array([vectors[letter] for letter in text]).reshape(-1, 2) for text in texts]
             return [TokenVectors(row, np.ones(len(row), bool)) for row in rows]
 
-    model = LateInteraction(Letters())
-    assert model.score("ab", ["a", "ab", "c"]) == pytest.approx([0.5, 1.0, 0.7])
-    assert model.score("", ["a"]).tolist() == [0.0]
+    scores = late_interaction("ab", ["a", "ab", "c"], Letters())
+    assert scores == pytest.approx([0.5, 1.0, 0.7])
+    assert late_interaction("", ["a"], Letters()).tolist() == [0.0]
 
 
 @pytest.mark.slow
 def test_late_interaction_with_the_packaged_model_prefers_the_passage_about_it():
-    scores = LateInteraction(LocalTokenEmbedder(threads=1)).score(
-        "a ship in port", [TEXTS["c-apple-1"], TEXTS["c-boat-1"]]
-    )
+    texts = [TEXTS["c-apple-1"], TEXTS["c-boat-1"]]
+    scores = late_interaction("a ship in port", texts, LocalTokenEmbedder(threads=1))
     assert scores[1] > scores[0]
 
 
@@ -159,7 +154,7 @@ def test_cross_encoder_reads_question_and_passage_together(bert, n_labels):
 )
 def test_wrong_model_is_named_with_the_setting_and_the_remedy(bert, n_labels, reason):
     with pytest.raises(ValueError, match=reason) as raised:
-        reranker(bert(n_labels)).score("boat", ["the boat"])
+        reranker(bert(n_labels))("boat", ["the boat"])
     assert str(raised.value).startswith("[retrieval.rerank] model = '/")
     assert "give the folder of a cross-encoder" in str(raised.value)
 
@@ -167,7 +162,7 @@ def test_wrong_model_is_named_with_the_setting_and_the_remedy(bert, n_labels, re
 def test_missing_folder_is_named(tmp_path):
     missing = str(tmp_path / "none")
     with pytest.raises(ValueError, match=rf"model = '{missing}': there is no config.json"):
-        reranker(missing).score("boat", ["the boat"])
+        reranker(missing)("boat", ["the boat"])
 
 
 class Sections:
@@ -208,7 +203,7 @@ def test_step_of_the_baselines_reranks_what_searches():
             ranked(method, rerank)
             for rerank in ({}, {"model": "query_likelihood", "depth": 5, "weight": 1})
         )
-        likelihood = QueryLikelihood().score("the harbour", [TEXTS[i] for i in plain])
+        likelihood = query_likelihood("the harbour", [TEXTS[i] for i in plain])
         assert list(turned) == [list(plain)[i] for i in np.argsort(-likelihood, kind="stable")]
         assert sorted(turned) == sorted(plain)
     rerank = {"model": "query_likelihood", "weight": 1}
