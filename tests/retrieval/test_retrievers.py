@@ -3,19 +3,25 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdfIndex
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import spans
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import Fusion, hybrid, min_max, ranks, reciprocal_ranks
+from gsum_assets.retrieval.oracles import ORACLES, askable, rank_by_oracle
 from gsum_assets.retrieval.ranking import Scores, top
+from gsum_assets.retrieval.seeds import Seeds, with_names_twice
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import collection, of_texts, toy_question, toy_questions
+from tests.rows import question_rows
 
 
 def test_scores_are_cosines_and_documents_take_the_best():
@@ -186,3 +192,105 @@ def test_seed_decides_the_spans():
 def test_chunk_beyond_the_window_raises():
     with pytest.raises(ValueError, match=r"chunk of 40 tokens exceeds the window of 30; cut"):
         spans([10, 40], 30, 2, seed=0)
+
+
+def make_queries(**marks: object) -> pa.Table:
+    boat = {"query_id": "q0", "text": "boat", "retrieval_text": "boat"}
+    return question_rows(boat, **marks)
+
+
+def nodes(method: str, **marks: object) -> list[str]:
+    about = toy_questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
+    rows = rank_by_oracle(method, make_queries(**marks), about, collection()).to_pylist()
+    return [row["item_id"] for row in rows if row["level"] == "node"]
+
+
+def test_evidence_only_or_filled_up_by_cosine() -> None:
+    marks = {"relevant_chunk_ids": ["c-cloud-1", "c-boat-2"]}
+    assert nodes("oracle-evidence", **marks) == ["c-boat-2", "c-cloud-1"]  # by cosine
+    filled = nodes("oracle-evidence-filled", **marks)
+    assert filled[:2] == ["c-boat-2", "c-cloud-1"]
+    assert len(filled) == 5
+
+
+def test_relevant_documents_only() -> None:
+    found = nodes("oracle-documents", relevant_document_ids=["apples"])
+    assert found == ["c-apple-2", "c-apple-1"]
+
+
+def test_greedy_choice_takes_the_largest_gain_of_references() -> None:
+    marks = {"references": ["clouds over the harbour", "red apples fall"]}
+    found = nodes("oracle-greedy", **marks)
+    # each holds a reference, and that of the apples "the" of the other one, too
+    assert found[:2] == ["c-apple-1", "c-cloud-1"]
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("method", ORACLES)
+def test_unmarked_questions_raise(method: str) -> None:
+    marked = make_queries(
+        relevant_chunk_ids=["c-boat-1"], relevant_document_ids=["boats"], references=["It sails."]
+    )
+    assert askable(method, marked).num_rows == 1
+    assert askable(method, make_queries()).num_rows == 0
+    assert askable("dense", make_queries()).num_rows == 1
+    assert is_upper_bound(method)
+
+
+def test_document_oracle_does_not_rank_within_one_document() -> None:
+    marked = make_queries(document_id="boats", relevant_document_ids=["boats"])
+    assert askable("oracle-documents", marked).num_rows == 0
+
+
+def test_question_keeps_all_fields_except_its_text():
+    questions = toy_questions(("Who saw Ann?", "boats", 1), ("who was it", None, 2))
+    twice = with_names_twice(questions)
+    assert twice.texts == ["Who saw Ann? Ann", "who was it"]
+    assert (twice.ids, twice.document_ids) == (questions.ids, questions.document_ids)
+    assert twice.embeddings is questions.embeddings
+
+
+def test_name_outweighs_another_word():
+    here = of_texts("the ferry of Ashby", "the clerk of Boston", "an unlike text")
+    questions = toy_questions(
+        ("did Ashby get a clerk?", None, 2), ("did a ferry get to Boston?", None, 2)
+    )
+    found = (
+        Seeds(here, "en").scores(questions).documents[:, :2]
+    )  # vectors speak for the third alone
+    assert found.argmax(axis=1).tolist() == [0, 1]
+
+
+def test_document_words_chunk_words_and_vectors_add_up():
+    here = collection()
+    questions = toy_questions(("the boat at the harbour", None, 1), ("red apples", None, 2))
+    lexical = Bm25(here, Bm25Settings(words=Words("en", bigrams=True))).scores(questions)
+    of_document = min_max(lexical.documents)[:, [0, 0, 1, 1, 2]]
+    of_vector = min_max(Dense(here).scores(questions).nodes)
+    found = Seeds(here, "en").scores(questions)
+    expected = 0.4 * of_document + 0.2 * min_max(lexical.nodes) + 0.4 * of_vector
+    assert found.nodes == pytest.approx(expected)
+    assert found.documents == pytest.approx(
+        np.stack([expected[:, :2].max(1), expected[:, 2:4].max(1), expected[:, 4]], axis=1)
+    )
+
+
+def test_phrase_of_common_words_is_found_word_for_word():
+    here = of_texts("the garden in the town", "garden, in a garden", "In the Garden\nIt began.")
+    questions = toy_questions(("What is the plot of IN THE GARDEN?", None, 0))
+    plain = toy_questions(("What is the plot of in the garden?", None, 0))
+    named, unnamed = (Seeds(here, "en").scores(asked).nodes[0] for asked in (questions, plain))
+    assert named - unnamed == pytest.approx([0, 0, 0.4])
+
+
+def test_best_chunk_of_each_part_scores_higher():
+    here = of_texts("ferry price, ferry price", "lighthouse paint", "an unlike text", "a ferry")
+    asked, other = (
+        Seeds(here, "en").scores(toy_questions((text, None, 2))).nodes[0]
+        for text in (
+            "the ferry price, the lighthouse paint",
+            "the ferry price the lighthouse paint",
+        )
+    )
+    # ranks for the parts: 1, 3, 3, 2 and 2, 1, 2, 2; for the whole: 2, 1, 3, 4
+    assert asked - other == pytest.approx([0.3, 0.3, 0.15, 0.15])
