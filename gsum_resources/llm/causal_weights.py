@@ -5,8 +5,9 @@ template; transformers reads it and computes in float32.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,10 @@ class CausalWeights:
     def _loading(self) -> Iterator[None]:
         """Hide progress bars, and name the setting if the model cannot be loaded."""
         try:
-            with without_progress_bars(), _without_gguf_bar():
+            with (
+                without_progress_bars(),
+                _without_gguf_bar() if self._is_packaged else nullcontext(),
+            ):
                 yield
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
@@ -138,9 +142,8 @@ class CausalWeights:
 @contextmanager
 def _without_gguf_bar() -> Iterator[None]:
     """Hide the progress bar of GGUF files, which the library's setting does not disable."""
-    import transformers.modeling_gguf_pytorch_utils
-
-    gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
+    # not an attribute of the package, which is a lazy module, if it was imported by another one
+    gguf_utils: Any = import_module("transformers.modeling_gguf_pytorch_utils")
     bar = gguf_utils.tqdm
     gguf_utils.tqdm = partial(bar, disable=True)
     try:
