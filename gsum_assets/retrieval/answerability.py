@@ -169,12 +169,7 @@ def _frequencies() -> Mapping[str, float]:
 def answerability(
     questions: Questions, texts: Sequence[str], collection: Collection, read: ReadTexts
 ) -> pa.Table:
-    """Return the rows of the table `answerability`, in the order of the questions.
-
-    Parameters
-    ----------
-    texts : of the questions.
-    collection : with embeddings.
+    """Return the rows of the table `answerability`, in the order of the questions of these texts.
 
     Raises
     ------

@@ -51,10 +51,9 @@ class Collection:
         chunks: pa.Table,
         chunk_embeddings: pa.Table | None = None,
     ) -> "Collection":
-        """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
+        """Return the collection in the tables, whose rows may have any order.
 
-        Rows may have any order. Documents without a chunk are left out. Tables without their
-        column `text` give a collection without texts.
+        Documents without a chunk are left out. Tables without `text` give one without texts.
 
         Raises
         ------

@@ -102,10 +102,8 @@ class LocalEmbedder:
         A text longer than `window_tokens` is embedded window by window; its vector is the mean of
         the windows' vectors weighted by their tokens, normalized to unit length.
 
-        Parameters
-        ----------
-        texts : one without tokens, such as a blank one, is embedded as ".".
-        on_progress : called with (texts done, texts in total) after each batch.
+        A text without tokens, such as a blank one, is embedded as ".". `on_progress` is called with
+        (texts done, texts in total) after each batch.
 
         Raises
         ------

@@ -20,9 +20,6 @@ Task = Literal["answer", "question", "synopsis", "entities", "facts", "topic", "
 class Request:
     """A request to a language model.
 
-    Its fields are separate so that a model without instructions (`extractive`) can work on the
-    passages themselves; chat models get the text from `render`.
-
     Attributes
     ----------
     task : kind of work; not sent to chat models.
@@ -34,11 +31,9 @@ class Request:
     seed : sampling seed, derived from a stable id.
     schema : pydantic model that the reply must satisfy, or None for free text.
     document_id : recorded in the ledger; "" where the request concerns a whole corpus.
-    ending : text after passages and question, such as intermediate results. Text from documents
-        belongs here and not in the instructions, and so does text that differs between requests
-        about the same passages, so that these share a common prefix.
-    labels : where each passage comes from, shown behind its number, `(n_passages,)`; empty: not
-        shown.
+    ending : text after passages and question, such as intermediate results: text from documents,
+        which does not belong in the instructions, or that differs between requests.
+    labels : where each passage comes from, shown behind its number, `(n_passages,)`.
     weights : probability that each passage holds evidence for the question, `(n_passages,)`; empty
         if unknown. Only models with `reads_weights` read it; a chat model never sees it.
     is_brief : whether to answer by what bears on the question alone, instead of filling

@@ -105,11 +105,7 @@ def proper_names(
 
     A capitalized word alone at the start of a sentence counts only if it is capitalized inside
     another one; before another capitalized word, as in "Ada Lovelace", also if no sentence has it
-    in lower case. Months, weekdays and exclamations end a name.
-
-    Parameters
-    ----------
-    speakers : names that are known; "Bram's Constance" are two of them, not one.
+    in lower case. Months, weekdays, exclamations and the 's of a known speaker end a name.
     """
     lower = {word for s in sentences for word in re.findall(r"\b[^\W\d_A-Z]+\b", s.text)}
     inner = {word for name in speakers for word in name.split()}

@@ -32,12 +32,8 @@ def keyphrases(
     """Return all keyphrases of a text, best first.
 
     The weight of a phrase is the sum over its words of ln(1 + frequency), where as in RAKE every
-    occurrence of a word counts, times factors for evidence that it is a noun phrase, for names, and
-    for the importance of its sentences.
-
-    Parameters
-    ----------
-    importance : `(n_sentences,)` in 0..1, such as the centrality; None weights all equally.
+    occurrence of a word counts, times factors for evidence that it is a noun phrase, and for the
+    importance of its sentences, `(n_sentences,)` in 0..1; None weights all equally.
     """
     importance = np.ones(len(sentences)) if importance is None else importance
     mentions: defaultdict[str, list[tuple[int, NounPhrase]]] = defaultdict(list)
@@ -83,13 +79,8 @@ _CONTENT_WORD = re.compile(r"[^\W_]{2,}(?:['’][^\W\d_]+)?")
 def keywords(sentences: Sequence[Sentence], limit: int = 10) -> list[str]:
     """Return keyphrases, best first, then the remaining content words, in order.
 
-    Those of questions come first, before those of statements.
-
-    Returns
-    -------
-    list of str
-        As written, each once regardless of its number or tense; empty for a text that requests
-        everything, such as "Summarize the whole meeting."
+    Those of questions come first. As written, each once regardless of its number or tense; none for
+    a text that requests everything, such as "Summarize the whole meeting."
     """
     attributed = [
         replace(s, text=f"{s.speaker}: {s.text}" if s.speaker else s.text) for s in sentences
@@ -130,9 +121,7 @@ def enumerate_phrases(phrases: list[str]) -> str:
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
-# Keyphrases per question. On QMSum train a question retrieves its own chunk first among the
-# meeting's in 56, 63 and 67% of the cases with two, three and four (210 chunks of 21 meetings).
-PHRASES = 4
+PHRASES = 4  # of a question, by which it retrieves its own chunk first; chosen on QMSum train
 _SPOKEN = (
     "What did {who} say about {what}?",
     "What was the view of {who} on {what}?",
@@ -149,17 +138,10 @@ _PROSE = (
 def write_question(
     sentences: Sequence[Sentence], importance: np.ndarray, temperature: float, seed: int
 ) -> str:
-    """Return a question about the best keyphrases of a passage.
+    """Return a question about the best keyphrases of a passage, "" if it has none.
 
-    Parameters
-    ----------
-    temperature : spread of the choice of phrases; 0 selects the best, whatever the seed.
-
-    Returns
-    -------
-    str
-        "" if the passage has no keyphrase. If one speaker dominates, the question names that
-        speaker and concerns their statements.
+    If one speaker dominates, the question names that speaker and concerns their statements. At
+    temperature 0 the best phrases are selected, whatever the seed.
     """
     rng = np.random.default_rng(seed)
     speaker = _leading_speaker(sentences, importance)

@@ -202,12 +202,7 @@ class Replies:
 
     @cached_property
     def references(self) -> list[int]:
-        """Numbers of the passages that help with the question, the most helpful first.
-
-        The value of a passage is that of its best sentence. For 81 questions on 12 QMSum val
-        meetings the first five contain 65% of the chunks with evidence, and the passages of a
-        summary's sentences 53 to 62% (synopses of chunks of 1,000 word pieces).
-        """
+        """Numbers of the passages that help with the question, by their best sentences."""
         reading = self._reading
         is_specific = len(reading.aspects) > 0
         worth = relevance(reading.vectors, reading.aspects) if is_specific else self.importance

@@ -52,11 +52,10 @@ class SelectionSettings:
     probability_in_prose : the exponent on the probability in prose, where the one on the relevance
         stays. Chosen on SQuALITY train (docs/evidence.md).
     chat : penalty on the share of "I", "you" and similar words in a sentence.
-    question : factor for a question.
     fragment : factor for a sentence cut off at a passage's border or by its speaker.
     hanging : factor for a sentence that begins as the end of another ("Which is …").
     verbless : factor for a sentence without a sign of a finite verb.
-    quoted : factor for a quotation in prose, which is less informative than the narrative.
+    quoted : factor for a quotation in prose.
     imprint : factor for addresses and editors' notes.
     shortest, longest : words; other sentences are selected only if nothing else is available.
     slack : share by which a summary may exceed the requested length.
