@@ -36,6 +36,14 @@ class _Shown(click.Group):
 
             if isinstance(error, (ValueError, ModelUnavailableError)):
                 raise click.ClickException(str(error)) from error
+            from gsum_resources.state.database import unwritable
+
+            if reason := unwritable(error):
+                raise click.ClickException(
+                    f"{reason}; make {Home.from_environment().root} writable with space on its "
+                    "disk, or set GSUM_HOME to another folder, and repeat the command: what was "
+                    "written stays"
+                ) from error
             raise
 
 

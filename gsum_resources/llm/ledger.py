@@ -5,6 +5,7 @@ A reply and its row are written in one transaction of the state database (`state
 """
 
 import io
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -13,14 +14,24 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from gsum_resources.protocols.models import CompletionError, Reply, Request
-from gsum_resources.state.database import CALLS, EXPORTS, REPLIES, batches_of, insert_new, state_of
+from gsum_resources.state.database import (
+    CALLS,
+    EXPORTS,
+    REPLIES,
+    batches_of,
+    insert_new,
+    state_of,
+    unwritable,
+)
 from gsum_resources.store.appended import path_of, paths_of
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
 
 _ROWS_AT_ONCE = 20_000
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,12 @@ class Ledger:
             if new:
                 connection.execute(sa.insert(CALLS), new)
 
-        state_of(self.store).repeat(insert)
+        try:
+            state_of(self.store).repeat(insert)
+        except OperationalError as error:
+            if self.run_id or not unwritable(error):
+                raise
+            _LOG.warning("this answer is not in the log of calls: %s", unwritable(error))
 
 
 def _is_entered(connection: sa.Connection, row: dict) -> bool:

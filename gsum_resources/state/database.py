@@ -5,6 +5,7 @@ committed transaction is on disk and survives `kill -9` and a power cut. Any num
 processes may read and write.
 """
 
+import errno
 import os
 import sqlite3
 import threading
@@ -222,6 +223,8 @@ class State:
                         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")
                     _TABLES.create_all(connection)
         except OperationalError as error:
+            if unwritable(error):
+                raise
             raise StateError(
                 f"{_named(self._engine.url)}: {_reason(error)}; start the server or correct the "
                 "address"
@@ -365,6 +368,27 @@ def lost_connection(error: BaseException | None) -> str | None:
             error.orig, sqlite3.Error
         ):
             return _reason(error)
+        error = error.__cause__ or error.__context__
+    return None
+
+
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+_SQLITE = {  # a full disk gives errors of writing, too
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+}
+
+
+def unwritable(error: BaseException | None) -> str | None:
+    """Return why a file or SQLite database cannot be written, if that caused an error, or None."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            return f"{error.filename2 or error.filename or 'a file'} cannot be written: {os.strerror(error.errno)}"
+        code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
+        if code & 0xFF in _SQLITE:
+            return f"a database of the home cannot be written: {getattr(error, 'orig', error)}"
         error = error.__cause__ or error.__context__
     return None
 

@@ -97,7 +97,8 @@ def _replace(
             _create(connection, declarations)
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        for path in (temporary, temporary.with_name(f"{temporary.name}.wal")):
+            path.unlink(missing_ok=True)
     return seen
 
 
