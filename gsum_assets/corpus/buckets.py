@@ -10,7 +10,7 @@ from pathlib import Path
 from gsum_assets.corpus.folder import is_other_type, is_own
 from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
-from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings, settings_file
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.state.bucket_counts import BucketCounts
 from gsum_resources.store.parquet_store import ParquetStore
@@ -48,7 +48,7 @@ class Buckets:
         n = self._n_stored(corpus) or requested or n_buckets_for(*size_of(folder))
         if requested not in (None, n):
             raise CorpusError(
-                f"{folder / SETTINGS_FILE}: buckets = {requested}, but corpus '{corpus}' has {n} "
+                f"{settings_file(folder)}: buckets = {requested}, but corpus '{corpus}' has {n} "
                 f"buckets since it was created; set buckets = {n} or remove the key. For another "
                 "number rename the folder: the corpus is then created anew, and its replies and "
                 "vectors are reused"

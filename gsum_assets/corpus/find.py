@@ -1,5 +1,6 @@
 """Look-up of a corpus folder by name, and setup of a folder as a corpus."""
 
+import errno
 import os
 import re
 from collections import Counter
@@ -14,9 +15,9 @@ from gsum_assets.corpus.folder import READS, about_broken_link, is_other_type, i
 from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.settings_file import commented_toml
 from gsum_assets.pipeline.corpus_settings import (
-    SETTINGS_FILE,
     CorpusError,
     corpus_name_problem,
+    settings_file,
 )
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.settings.home import Home
@@ -104,11 +105,17 @@ def init_corpus(
         )
     target = folder.resolve()
     link, is_inside = _linked(target, home, name)
-    settings = target / SETTINGS_FILE
+    settings = settings_file(link)
     if settings.exists() or settings.is_symlink():
         lines = [f"{settings}: already exists, unchanged"]
     else:
-        settings.write_text(commented_toml(tables), "utf-8")
+        try:
+            settings.write_text(commented_toml(tables), "utf-8")
+        except OSError as error:
+            if is_inside or error.errno not in (errno.EACCES, errno.EROFS):
+                raise
+            settings = link.with_name(f"{link.name}.toml")  # the documents' folder is read-only
+            settings.write_text(commented_toml(tables), "utf-8")
         lines = [f"{settings}: written; every key is commented out"]
     if not is_inside:
         lines.append(f"{link}: a link to {target}")

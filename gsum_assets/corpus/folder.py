@@ -23,7 +23,13 @@ from gsum_assets.corpus.records import (
     too_large,
 )
 from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix
-from gsum_assets.pipeline.corpus_settings import FOUND, SETTINGS_FILE, ColumnNames, CorpusError
+from gsum_assets.pipeline.corpus_settings import (
+    FOUND,
+    SETTINGS_FILE,
+    ColumnNames,
+    CorpusError,
+    settings_file,
+)
 from gsum_assets.pipeline.prompts import PROMPTS_FOLDER
 from gsum_resources.settings.paths import RemoteFile, is_remote, unreadable
 
@@ -141,6 +147,8 @@ def stamp_of(folder: Path) -> Stamp:
     for file in list_files(folder):
         stats.append((file.name, *file.version, *filter(None, [file.problem])))
         youngest = max(youngest, file.modified)
+    if (settings := settings_file(folder)).parent != folder and not is_remote(folder):
+        stats.append((settings.name, str(settings.stat().st_mtime_ns)))
     digest = hashlib.blake2b(repr(sorted(stats)).encode("utf-8", "backslashreplace"), digest_size=8)
     return Stamp(digest.hexdigest(), youngest)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
-from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings, settings_file
 from gsum_assets.pipeline.family import Family
 from gsum_resources.messages.suggest import did_you_mean
 
@@ -112,7 +112,7 @@ class Methods:
         folder = find_corpus(root, corpus)
         settings = load_settings(folder)
         require_documents(folder, settings)
-        default = self.named(settings.methods or (), f"{folder / SETTINGS_FILE}: methods")
+        default = self.named(settings.methods or (), f"{settings_file(folder)}: methods")
         if settings.methods is None:
             has_questions = may_have_questions(folder, settings)
             default = list(self.default if has_questions else self.without_questions)

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from gsum_assets.pipeline.corpus_settings import (
-    SETTINGS_FILE,
     CorpusError,
     CorpusSettings,
     load_settings,
+    settings_file,
 )
 from gsum_resources.settings.paths import read_if_exists, replace_content, unreadable
 
@@ -89,14 +89,14 @@ def keep_methods(folder: Path, methods: Sequence[str]) -> str:
     """
     names = list(dict.fromkeys(methods))
     _change(folder, lambda document: document.update(methods=names))
-    return f"methods = {json.dumps(names)} in {folder / SETTINGS_FILE}"
+    return f"methods = {json.dumps(names)} in {settings_file(folder)}"
 
 
 def _change(folder: Path, change: Callable[[Any], None]) -> None:
     import tomlkit
 
     load_settings(folder)
-    file = folder / SETTINGS_FILE
+    file = settings_file(folder)
     document = tomlkit.parse((read_if_exists(file) or b"").decode("utf-8-sig"))
     change(document)
     try:

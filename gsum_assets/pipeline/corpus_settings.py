@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from gsum_resources.messages.suggest import did_you_mean
-from gsum_resources.settings.paths import read_if_exists, unreadable
+from gsum_resources.settings.paths import is_remote, read_if_exists, unreadable
 from gsum_resources.settings.table import SettingsTable
 
 SETTINGS_FILE = "corpus.toml"
@@ -176,13 +176,24 @@ class CorpusSettings(SettingsTable):
         return json.dumps(self.documents.model_dump(exclude_none=True), sort_keys=True).encode()
 
 
+def settings_file(folder: Path) -> Path:
+    """Return the path of a corpus's settings: `corpus.toml` in its folder.
+
+    For a folder that cannot be written, `gsum init` writes `NAME.toml` beside its link in the home.
+    """
+    own, beside = folder / SETTINGS_FILE, folder.with_name(f"{folder.name}.toml")
+    if is_remote(folder) or own.is_file() or not beside.is_file():
+        return own
+    return beside
+
+
 def load_settings(folder: Path) -> CorpusSettings:
-    """Return the settings of a corpus folder; the defaults if it has no `corpus.toml`.
+    """Return the settings of a corpus folder; the defaults if it has none.
 
     Raise `CorpusError` if the file is not UTF-8 or not TOML, or has an unknown key or an invalid
     value.
     """
-    file = folder / SETTINGS_FILE
+    file = settings_file(folder)
     try:
         content = read_if_exists(file)
     except OSError as error:

@@ -385,7 +385,8 @@ def unwritable(error: BaseException | None) -> str | None:
     """Return why a file or SQLite database cannot be written, if that caused an error, or None."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
-            return f"{error.filename2 or error.filename or 'a file'} cannot be written: {os.strerror(error.errno)}"
+            file = error.filename2 or error.filename or "a file"
+            return f"{file} cannot be written: {os.strerror(error.errno)}"
         code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
         if code & 0xFF in _SQLITE:
             return f"a database of the home cannot be written: {getattr(error, 'orig', error)}"

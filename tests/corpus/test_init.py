@@ -1,5 +1,6 @@
 """`gsum init`: a commented corpus.toml that is right, and a folder that is a corpus."""
 
+import errno
 import os
 import re
 import tomllib
@@ -11,9 +12,15 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from gsum_assets.cli.main import main
-from gsum_assets.corpus.find import corpus_name, find_corpus, init_corpus
-from gsum_assets.corpus.settings_file import commented_toml
-from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.corpus.find import corpora_in, corpus_name, find_corpus, init_corpus
+from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.corpus.settings_file import commented_toml, keep_methods
+from gsum_assets.pipeline.corpus_settings import (
+    CorpusError,
+    CorpusSettings,
+    load_settings,
+    settings_file,
+)
 from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import Settings
@@ -118,6 +125,29 @@ def test_printed_commands_lead_from_folder_to_run(
     settings.write_text("# mine")
     assert "gsum.toml" not in CliRunner().invoke(main, ["init", str(folder)]).output
     assert settings.read_text() == "# mine"
+
+
+def test_settings_of_a_folder_that_cannot_be_written_are_in_the_home(
+    home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def refuse(path: Path, *how: str) -> int:
+        if path.resolve().parent == folder.resolve():
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return write(path, *how)
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    _, lines = init_corpus(folder, home, "mine", {})
+    beside = home.corpora / "mine.toml"
+    assert lines[0] == f"{beside}: written; every key is commented out"
+    assert settings_file(home.corpora / "mine") == beside
+    assert corpora_in(home.corpora) == ["mine"]
+    stamp = stamp_of(home.corpora / "mine")
+    keep_methods(home.corpora / "mine", ["bm25"])
+    assert load_settings(home.corpora / "mine").methods == ("bm25",)
+    assert stamp_of(home.corpora / "mine").digest != stamp.digest
+    assert "unchanged" in init_corpus(folder, home, "mine", {})[1][0]
 
 
 @pytest.mark.parametrize("command", [["run"], ["plan"], ["ask", "Who?"]])

@@ -1,5 +1,6 @@
 """One database for threads, processes and machines: nothing is lost, nothing deleted stays."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -29,6 +30,7 @@ from gsum_resources.state.database import (
     lost_connection,
     reply_row,
     state_of,
+    unwritable,
 )
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
@@ -91,6 +93,57 @@ def test_lost_connection_is_found_behind_other_errors() -> None:
     assert lost_connection(RuntimeError()) is None
     locked = OperationalError("", None, sqlite3.OperationalError("database is locked"))
     assert lost_connection(locked) is None
+
+
+def of_sqlite(statement: str, *settings: str) -> OperationalError:
+    """Return what SQLAlchemy raises where SQLite cannot write."""
+    engine = sa.create_engine("sqlite://")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE t(x)")
+        for setting in settings:
+            connection.exec_driver_sql(f"PRAGMA {setting}")
+        with pytest.raises(OperationalError) as raised:
+            connection.exec_driver_sql(statement)
+    return raised.value
+
+
+FILL = "INSERT INTO t VALUES (zeroblob(100000))"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (of_sqlite(FILL, "query_only = 1"), "readonly database"),
+        (of_sqlite(FILL, "max_page_count = 4"), "disk is full"),
+        (of_sqlite("INSERT INTO absent VALUES (1)"), None),
+        (OSError(errno.ENOSPC, "no space", "rows.parquet"), "rows.parquet"),
+        (OSError(errno.EROFS, "read-only", "a", None, "link"), "link"),
+        (FileNotFoundError(errno.ENOENT, "absent", "rows.parquet"), None),
+    ],
+)
+def test_files_that_cannot_be_written_are_named(error: Exception, reason: str | None) -> None:
+    outer = ValueError("a step failed")
+    outer.__cause__ = error
+    found = unwritable(outer)
+    assert found is None if reason is None else reason in found
+
+
+def test_answer_needs_no_log_and_a_run_does(
+    store: ParquetStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise of_sqlite(FILL, "query_only = 1")
+
+    monkeypatch.setattr(State, "repeat", fail)
+    for run_id in ("", "run"):
+        ledger = Ledger(store, TABLES["llm_calls"], "tales", "ask", run_id)
+        model = LedgeredModel(FirstWords(), store, ledger)
+        if run_id:
+            with pytest.raises(OperationalError):
+                model.complete(requests_of(1, 1, 1))
+        else:
+            assert model.complete(requests_of(1, 1, 1)[:1])[0].text
+            assert "readonly database" in caplog.text
 
 
 def test_database_of_an_older_gsum_gets_the_new_tables(database: str) -> None:
