@@ -145,7 +145,7 @@ def test_settings_of_a_folder_that_cannot_be_written_are_in_the_home(
     assert corpora_in(home.corpora) == ["mine"]
     stamp = stamp_of(home.corpora / "mine")
     keep_methods(home.corpora / "mine", ["bm25"])
-    assert load_settings(home.corpora / "mine").methods == ("bm25",)
+    assert load_settings(home.corpora / "mine").methods == ["bm25"]
     assert stamp_of(home.corpora / "mine").digest != stamp.digest
     assert "unchanged" in init_corpus(folder, home, "mine", {})[1][0]
 
