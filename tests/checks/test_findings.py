@@ -12,7 +12,7 @@ from gsum_assets.evaluation.checks import (
     speakers_are_right,
     verdicts_parsed,
 )
-from gsum_assets.gae.checks import mean_cosine, not_degenerate, not_over_smoothed
+from gsum_assets.gae.index import mean_cosine, not_degenerate, not_over_smoothed
 from gsum_assets.gor.checks import loss_falls, training_helps
 from gsum_assets.graphrag.checks import (
     every_community_reported,
