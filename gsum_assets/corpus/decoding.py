@@ -8,6 +8,7 @@ language, then by how common the encoding is. Equal bytes give equal texts, on e
 
 import codecs
 import re
+from collections import Counter
 
 import regex
 
@@ -105,7 +106,8 @@ def decode(data: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         pass
     else:
-        return _utf16_without_mark(data) or (text, "utf-8")
+        has_control = _CONTROL.search(data[:_SAMPLE])
+        return (has_control and _utf16_without_mark(data)) or (text, "utf-8")
     if (decoded := _nearly_utf8(data)) is not None:
         return decoded
     if (decoded := _utf16_without_mark(data)) is not None:
@@ -144,17 +146,37 @@ def _nearly_utf8(data: bytes) -> tuple[str, str] | None:
 
 
 def _utf16_without_mark(data: bytes) -> tuple[str, str] | None:
-    """Return the text of UTF-16 with mostly ASCII characters, or None."""
-    sample = data[:_SAMPLE]
-    pairs = len(sample) // 2
+    """Return the text of UTF-16 whose characters are mostly ASCII, or of one script, or None."""
+    sample = data[: _SAMPLE - _SAMPLE % 2]
+    if len(data) % 2:
+        return None
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        pairs = len(sample) // 2
         n_nul, n_other = sample[first::2].count(0), sample[1 - first :: 2].count(0)
-        if pairs and n_nul > 0.7 * pairs and n_other < 0.01 * pairs + 1 and len(data) % 2 == 0:
+        is_ascii = pairs and n_nul > 0.7 * pairs and n_other < 0.01 * pairs + 1
+        if is_ascii or (n_nul < 0.7 * pairs and _is_text(sample.decode(encoding, "replace"))):
             try:
                 return data.decode(encoding), encoding
             except UnicodeDecodeError:
-                return None
+                continue
     return None
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a text has blanks and punctuation, and letters of an alphabet or East Asia."""
+    n_common = len(_COMMON.findall(text))
+    blocks = Counter(ord(character) >> 8 for character in text)
+    n_alphabet = sum(n for block, n in blocks.most_common(3) if block < 0x20)
+    return (
+        n_common > 0.03 * len(text)
+        and len(_WRITTEN.findall(text)) > 0.97 * len(text)
+        and max(n_alphabet, len(_EAST_ASIAN.findall(text))) > 0.8 * len(text)
+    )
+
+
+_COMMON = re.compile("[\t\n\r -~\u3000-\u303f\uff00-\uff20]")
+_WRITTEN = regex.compile(r"[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\s]")
+_EAST_ASIAN = re.compile("[\t\n\r -~\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]")
 
 
 def _sample(data: bytes) -> bytes:

@@ -188,11 +188,17 @@ def word(body: str, parts: Mapping[str, str] | None = None) -> bytes:
     return archive(files)
 
 
-def odt(body: str, title: str = "", before: str = "", styles: str = "") -> bytes:
+def odt(
+    body: str,
+    title: str = "",
+    before: str = "",
+    styles: str = "",
+    more: Mapping[str, str] | None = None,
+) -> bytes:
     """An OpenDocument text.
 
     `body` and `styles` in XML with the prefixes office, text, table, style and draw, `before` its
-    DTD.
+    DTD, `more` other files.
     """
     office = "urn:oasis:names:tc:opendocument:xmlns"
     names = " ".join(f'xmlns:{n}="{office}:{n}:1.0"' for n in ("office", "text", "table", "style"))
@@ -203,7 +209,8 @@ def odt(body: str, title: str = "", before: str = "", styles: str = "") -> bytes
         "</office:body></office:document-content>"
     )
     meta = f'<m xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></m>'
-    return archive({"META-INF/manifest.xml": "<m/>", "content.xml": content, "meta.xml": meta})
+    files = {"META-INF/manifest.xml": "<m/>", "content.xml": content, "meta.xml": meta}
+    return archive({**files, **(more or {})})
 
 
 def xlsx(

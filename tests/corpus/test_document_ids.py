@@ -132,6 +132,18 @@ KOREAN = "위원회는 월요일에 공장을 폐쇄하기로 결정했습니다
         (CHINESE, "gb18030", "gb18030"),
         (CHINESE, "utf-16", "utf-16-le"),
         (KOREAN, "euc_kr", "cp949"),
+        *[
+            (text, codec, codec)
+            for text in (
+                RUSSIAN,
+                JAPANESE,
+                CHINESE,
+                KOREAN,
+                "השיבה בבוקר.\n",
+                "اجتمعت اللجنة في مايو.\n",
+            )
+            for codec in ("utf-16-le", "utf-16-be")
+        ],
         ("委員會決定在星期一關閉工廠。", "big5", "big5"),
     ],
 )

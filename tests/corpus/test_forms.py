@@ -7,7 +7,7 @@ import pytest
 
 from gsum_assets.corpus.conversion.formats import Converted
 from gsum_assets.corpus.conversion.worker import convert
-from tests.corpus.office_files import epub, odt, word, xlsx
+from tests.corpus.office_files import archive, epub, odt, word, xlsx
 
 TAGS = {
     "html": {"sup": "<sup>{}</sup>", "sub": "<sub>{}</sub>", "struck": "<s>{}</s>",
@@ -272,6 +272,27 @@ def test_hidden_sheets_are_left_out() -> None:
     found = convert(".xlsx", book)
     assert found.text == "## Shown\n| Pump |"
     assert found.left_out == '1 hidden sheet ("Secret")'
+
+
+def test_titles_of_charts_in_documents_are_read() -> None:
+    related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    drawn = f'<c:chart xmlns:c="urn:c" xmlns:r="{related}" r:id="r1"/>'
+    main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = f"<w:p><w:r><w:t>See</w:t></w:r><w:r><w:drawing>{drawn}</w:drawing></w:r></w:p>"
+    files = {
+        "word/document.xml": f'<w:d xmlns:w="{main}"><w:body>{body}</w:body></w:d>',
+        "word/_rels/document.xml.rels": '<R><Relationship Id="r1" Target="charts/c1.xml"/></R>',
+        "word/charts/c1.xml": '<c xmlns="urn:c"><title><t>Rent by year</t></title></c>',
+    }
+    assert convert(".docx", archive(files)).text == "See [chart: Rent by year]"
+    link = 'xlink:href="./Chart" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    frame = f"<text:p>See <draw:object {link}/></text:p>"
+    chart = (
+        '<c:c xmlns:c="urn:oasis:names:tc:opendocument:xmlns:chart:1.0"><c:title>Rent by year'
+        "</c:title></c:c>"
+    )
+    found = convert(".odt", odt(frame, more={"Chart/content.xml": chart}))
+    assert found.text == "See [chart: Rent by year]"
 
 
 def test_text_boxes_are_read_after_their_paragraph() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 _FREQUENT = """
 the of and to in is that for it was on are as with be at by this have from or not an they you their
@@ -33,16 +33,7 @@ _MOST_WITHOUT_VOWEL = 0.15  # share of the words
 _COHERENCE = 0.5  # of letter frequencies with those of the nearest language
 
 
-def words_of(lines: Sequence[str]) -> set[str]:
-    """Return the words of a page in lower case; no parts of one that a hyphen divides."""
-    text = "\n".join(lines).replace("-\n", "\0").lower()
-    return set(text.translate(_PUNCTUATION).split())
-
-
-_PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?()[]\"'“”„»«’‘/", " "))
-
-
-def unreadable_lines(lines: Sequence[str], words: Set[str]) -> set[int]:
+def unreadable_lines(lines: Sequence[str]) -> set[int]:
     """Return the positions of the lines of a page whose letters mean nothing.
 
     Most of their letters are of private use; or the line, or the whole page, is in no language.
@@ -54,6 +45,7 @@ def unreadable_lines(lines: Sequence[str], words: Set[str]) -> set[int]:
             n_private = len(_NO_LETTER.findall(line))
             if n_private > 1 and n_private > len(_LETTER.findall(line)):
                 private.add(i)
+    words = set(text.lower().split())
     n_known = len(words & _WORDS)
     if n_known < 8 and n_known < _FEWEST_WORDS * len(words) and _is_foreign(text):
         return set(range(len(lines)))

@@ -94,7 +94,7 @@ def _mark_raised(tag: Any) -> None:
     below: Any = (
         None if slash is None or str(slash).strip() not in ("/", "⁄") else slash.next_sibling
     )
-    if below is not None and below.name == "sub":
+    if slash is not None and below is not None and below.name == "sub":
         slash.replace_with("/")
         tag.replace_with(f" {text}" if before[-1:].isdigit() else text)
         return
@@ -113,9 +113,11 @@ def _mark_field(tag: Any) -> None:
         chosen = [o.get_text(" ", strip=True) for o in tag.find_all("option", selected=True)]
         tag.replace_with(", ".join(chosen))
     elif tag.name == "img":
-        alt = " ".join(tag.get("alt", "").split())
+        alt = "" if tag.find_parent("a") else " ".join(tag.get("alt", "").split())  # a logo
         blank = " " if _before(tag).strip() else ""
         tag.replace_with(f"{blank}[picture: {alt}]{blank}" if alt else "")
+    elif tag.find_parent("pre"):  # of the page's own controls
+        tag.decompose()
     elif kind in ("checkbox", "radio"):
         blank = "" if str(tag.next_sibling or "")[:1].isspace() else " "
         tag.replace_with(("[x]" if tag.get("checked") is not None else "[ ]") + blank)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gsum_assets.corpus.conversion.fonts import unreadable_lines, words_of
+from gsum_assets.corpus.conversion.fonts import unreadable_lines
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
@@ -239,12 +239,10 @@ class _Page:
             n_boxes = self._count_rects(self._handle, 0, -1)
             leftmost = min(piece.left for piece in pieces)
             n_right = sum(piece.left > leftmost + _LEAST_COLUMN for piece in pieces)
-            if n_boxes <= _MOST_BOXES and (
-                n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES
-            ):
-                sample = self._boxes(range(0, n_boxes, 4)) if n_boxes > _SAMPLE else None
-                if sample is None or _gutter(sample) is not None:
-                    pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
+            may_stand_beside = n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES
+            sample = range(0, min(n_boxes, _MOST_BOXES), 1 if n_boxes < _SAMPLE else 4)
+            if may_stand_beside and _may_have_gutter(self._boxes(sample)):
+                pieces = self._by_columns(pieces, np.array(self._boxes(range(n_boxes))))
         runs: list[list[_Piece]] = [[pieces[0]]]
         for before, piece in pairwise(pieces):
             if piece.base < before.base + piece.size:
@@ -259,16 +257,16 @@ class _Page:
             return pieces  # side by side
         return [piece for i in order for piece in runs[i]]
 
-    def _boxes(self, indices: range) -> np.ndarray:
+    def _boxes(self, indices: range) -> list[tuple[float, ...]]:
         """Return left, lower, right and upper end of parts that are drawn at once."""
         left, top, right, low = (c_double() for _ in range(4))
         arguments = byref(left), byref(top), byref(right), byref(low)
-        get, handle, corners = self._get_rect, self._handle, []
+        get, handle = self._get_rect, self._handle
+        corners: list[tuple[float, ...]] = []
         for index in indices:
             get(handle, index, *arguments)
             corners.append((left.value, low.value, right.value, top.value))
-        boxes = np.array(corners)
-        return np.column_stack(self._turned(*boxes.T)) if self._turn else boxes
+        return [self._turned(*box) for box in corners] if self._turn else corners
 
     def _by_columns(self, pieces: list[_Piece], boxes: np.ndarray) -> list[_Piece]:
         """Return pieces column by column where two columns of prose stand side by side.
@@ -330,6 +328,17 @@ _COLUMN_LINES = 4  # that a column has at least
 _LEAST_COLUMN = 90.0  # points of its width
 _MOST_BOXES = 3_000
 _SAMPLE = 40
+
+
+def _may_have_gutter(boxes: Sequence[tuple[float, ...]]) -> bool:
+    """Return whether few of some boxes cross the place behind one, and others are to its right."""
+    spans = [(box[0], box[2]) for box in boxes]
+    for _, right in spans:
+        x = right + 3
+        n_crossing = sum(left < x < end for left, end in spans)
+        if n_crossing <= 0.3 * len(spans) and sum(left > x for left, _ in spans) >= 2:
+            return True
+    return False
 
 
 def _gutter(boxes: np.ndarray) -> float | None:
@@ -406,8 +415,7 @@ def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[s
     """Return the lines without those whose letters have no usable meaning, and these."""
     readable, unreadable = [], []
     for lines in pages:
-        texts = [line.text for line in lines]
-        of_page = unreadable_lines(texts, words_of(texts))
+        of_page = unreadable_lines([line.text for line in lines])
         readable.append([line for i, line in enumerate(lines) if i not in of_page])
         unreadable += [lines[i].text for i in sorted(of_page)]
     return readable, unreadable
@@ -508,7 +516,8 @@ def joined(
     texts = [[" ".join(line.text.split()) for line in lines] for lines in pages]
     lengths = [len(line) for lines in texts for line in lines if line]
     full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
-    words = frozenset().union(*map(words_of, texts))
+    whole = "\n".join(map("\n".join, texts)).replace("-\n", "\0").lower()  # divided words apart
+    words = frozenset(whole.split())
     parts: list[str] = []
     starts, length, before, size = [], 0, "", 0.0
     for number, lines in enumerate(texts):
@@ -518,7 +527,7 @@ def joined(
                 continue
             is_alike = abs(place.size - size) <= 0.1 * size
             if before and is_alike and _continues(before, line, full, is_border=is_first):
-                glue = _glue(before, line, words)
+                glue = _glue(before, line, whole, words)
                 if glue is None:
                     parts[-1], length, glue = parts[-1][:-1], length - 1, ""
             if is_first:
@@ -556,7 +565,7 @@ def _has_leader(line: str) -> bool:
     return any(dots in line for dots in ("..", ". .", "…", "__")) and bool(_LEADER.search(line))
 
 
-def _glue(before: str, line: str, words: Set[str]) -> str | None:
+def _glue(before: str, line: str, whole: str, words: Set[str]) -> str | None:
     """Return what stands between two lines; None: the hyphen at the end of the first goes."""
     if before[-1] == "/":  # a path or an address
         return ""
@@ -567,7 +576,7 @@ def _glue(before: str, line: str, words: Set[str]) -> str | None:
         return " " if before.endswith(" -") else ""
     first, second = head[1].lower(), tail[1].lower()
     are_words = min(len(first), len(second)) > 3 and first in words and second in words
-    is_compound = f"{first}-{second}" in words or _PREFIX.fullmatch(first) or are_words
+    is_compound = f"{first}-{second}" in whole or _PREFIX.fullmatch(first) or are_words
     return "" if is_compound and first + second not in words else None
 
 
