@@ -3,14 +3,17 @@
 import random
 from collections.abc import Callable, Sequence
 from itertools import permutations
+from statistics import mean
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.graphrag import descriptions
 from gsum_assets.graphrag.aliases import resolve
-from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.descriptions import Described, merge_descriptions, packs
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.result import Result
@@ -268,13 +271,13 @@ def test_homonyms_have_their_own_mentions_and_relationships() -> None:
         row_of("washington", "army", "d0.0", "He led it.") | {"source_type": "person"},
         row_of("river", "washington", "d1.0", "It flows there.") | {"target_type": "place"},
     ]
-    given = table_of_rows(
+    mentioned = table_of_rows(
         TABLES["graphrag.entity_mentions"], [row | {"model": "m"} for row in mentions]
     )
-    names = resolve(given, TABLES["chunks"].empty(), MergingSettings()).rows
+    names = resolve(mentioned, TABLES["chunks"].empty(), MergingSettings()).rows
     pairs = table_of_rows(TABLES["graphrag.relationship_mentions"], related)
     model = Scripted(lambda request: "Merged.")
-    found = merge_entities(given, pairs, names, model).rows
+    found = merge_entities(mentioned, pairs, names, model).rows
     by_name = {row["name"]: row for row in found.to_pylist()}
     assert by_name["Washington"]["type_variants"] == ["person: 1"]
     assert by_name["Washington (place)"]["description"] == "It is a city."
@@ -284,3 +287,34 @@ def test_homonyms_have_their_own_mentions_and_relationships() -> None:
         frozenset(name_of[row[f"{end}_id"]] for end in ("source", "target"))
         for row in joined.to_pylist()
     } == {frozenset({"Washington", "Army"}), frozenset({"Washington (place)", "River"})}
+
+
+@given(st.lists(st.integers(0, 130)), st.integers(-5, 100))
+def test_packs_keep_order_and_room_and_lose_nothing(sizes: list[int], room: int) -> None:
+    found = packs([str(i) for i in range(len(sizes))], sizes, room)
+    assert [index for pack in found for index in pack] == list(range(len(sizes)))
+    assert all(found)
+    for pack in found:
+        assert sum(sizes[index] for index in pack) <= room or len(pack) == 1
+
+
+def test_texts_of_exactly_the_room_form_one_pack() -> None:
+    keys = next(k for i in range(99) if len(packs(k := [f"{i}a", f"{i}b"], [80, 20], 100)) == 1)
+    assert packs(keys, [80, 21], 100) == [[0], [1]]
+
+
+def test_one_more_text_changes_few_packs() -> None:
+    """Plainly filled packs all shift behind a new text: about half of them, on the mean."""
+    rng = random.Random(0)
+    texts = [(f"text {i}", rng.randint(20, 300)) for i in range(300)]
+
+    def packed(of: list[tuple[str, int]]) -> list[tuple[str, ...]]:
+        keys, sizes = zip(*of, strict=True)
+        return [tuple(keys[i] for i in pack) for pack in packs(keys, sizes, 2000)]
+
+    before, changes = packed(texts), []
+    for at in range(0, 301, 3):
+        after = packed([*texts[:at], ("new", 150), *texts[at:]])
+        changes.append(len(set(after) - set(before)))
+    assert mean(changes) < len(before) / 5
+    assert sorted(changes)[len(changes) // 2] <= 3
