@@ -30,7 +30,8 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.inputs import Run, StepReader
 from gsum_assets.refresh.step import refresh_step
 from gsum_assets.refresh.usage import Usage
-from gsum_assets.registry.declared import INDEX, STEPS, Declared
+from gsum_assets.registry.declared import INDEX, STEPS, Declared, of_family
+from gsum_assets.registry.families import FAMILIES
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.bucket_counts import BucketCounts
@@ -147,9 +148,10 @@ class MemoryTables:
         }
         for name, rows in given.items():
             self._write(TABLES[name], rows_of(TABLES[name], rows))
+        own = () if family in FAMILIES else of_family(family)
         self._makers = {
             declared.table(name).name: declared
-            for declared in STEPS
+            for declared in (*STEPS, *own)
             if declared.group != "evaluation"
             and declared.is_needed([method])
             and declared.step.table != INDEX
