@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.answer import Answer, Source, Sources
 from gsum_assets.answering.renderings import answer_lines, explained
-from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.evaluation.answer_sentences import shown_lines, with_numbers
 
 TITLES = {"a": "The Ferry", "b": "b"}

@@ -1,11 +1,47 @@
 """The view of an answer that every rendering shows: text, sentences, sources, and its writer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gsum_assets.answering.sources import Source
-from gsum_assets.evaluation.answer_sentences import Line, Sentence, with_numbers
+from gsum_assets.evaluation.answer import reading_order
+from gsum_assets.evaluation.answer_sentences import (
+    QUOTED,
+    Line,
+    Sentence,
+    shown_lines,
+    with_numbers,
+)
+from gsum_assets.evaluation.quotations import Span, Words, disjoint
+
+Locate = Callable[[str, int, int], str]
+"""Maps document, first character and one past the last to "page 12", or "" without pages."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A passage that an answer was written from.
+
+    Attributes
+    ----------
+    title : title of its document, or the kind of text if it comes from several.
+    location : location within the document, "page 4" or "passage 3 of 14"; "" if it has none.
+    text : the passage.
+    document_id, node_id : as in `contexts`.
+    marked : characters of the text in which sentences of the answer stand, in order.
+    origins : passages from which sentences were taken into this text, such as a report.
+    """
+
+    title: str
+    location: str
+    text: str
+    document_id: str | None
+    node_id: str
+    marked: Sequence[Span] = ()
+    origins: Sequence["Source"] = ()
+
+    def __str__(self) -> str:
+        return f"{self.title}, {self.location}" if self.location else self.title
 
 
 @dataclass(frozen=True)
@@ -64,3 +100,119 @@ class Answer:
     def passage(self, source: Source) -> Mapping[str, Any]:
         """Return the row of `contexts` of a source; an empty one if the model did not read it."""
         return next((row for row in self.passages if row["node_id"] == source.node_id), {})
+
+
+class Sources:
+    """The sources of an answer, numbered from 1.
+
+    First come the passages in the order in which the model read them, then those in which a
+    sentence stands though the model did not read them.
+
+    Parameters
+    ----------
+    passages : rows of `contexts`, best first.
+    titles : titles of the documents by id.
+    chunks : rows of `chunks` of at least the passages' documents; texts are not needed.
+    locate : returns a location by page or heading.
+    sentences : rows of `answer_sources`.
+    read_texts : returns the texts of chunks by id.
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[dict[str, Any]],
+        titles: Mapping[str, str],
+        chunks: Sequence[Mapping[str, Any]],
+        locate: Locate,
+        sentences: Sequence[Mapping[str, Any]] = (),
+        read_texts: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        self._titles, self._locate, self._rows = titles, locate, sentences
+        self._chunks = {chunk["chunk_id"]: chunk for chunk in chunks}
+        self._n_chunks: dict[str, int] = {}
+        for chunk in chunks:
+            document_id = chunk["document_id"]
+            self._n_chunks[document_id] = self._n_chunks.get(document_id, 0) + 1
+        self._passages = reading_order(passages)
+        shown = {row["node_id"] for row in self._passages}
+        further = {r["chunk_id"] for r in sentences if r["chunk_id"] and r["chunk_id"] not in shown}
+        self._texts = read_texts(sorted(further)) if further else {}
+
+    def listed(self) -> list[Source]:
+        """Return the sources in order of their numbers."""
+        sources = [self._of_passage(row) for row in self._passages]
+        return sources + [
+            self._of_chunk(chunk_id, self._of_rank(None)) for chunk_id in self._unread
+        ]
+
+    def lines(self, answer: str) -> list[Line]:
+        """Return the lines of the answer with the numbers of the sources of their sentences."""
+        number_of_rank = {row["rank"]: n for n, row in enumerate(self._passages, 1)}
+        unread = {chunk_id: n for n, chunk_id in enumerate(self._unread, len(self._passages) + 1)}
+        return shown_lines(
+            answer,
+            self._rows,
+            lambda row: number_of_rank.get(row["rank"]) or unread[row["chunk_id"]],
+        )
+
+    @property
+    def _unread(self) -> Sequence[str]:
+        """Chunks in which sentences stand that are in none of the passages read."""
+        return list(dict.fromkeys(row["chunk_id"] for row in self._of_rank(None)))
+
+    def _of_rank(self, rank: int | None) -> list[Mapping[str, Any]]:
+        """Return the rows of the sentences that a passage is the source of."""
+        sourced = (row for row in self._rows if row["kind"] not in ("none", "unsupported"))
+        return [row for row in sourced if row["rank"] == rank]
+
+    def _of_passage(self, row: Mapping[str, Any]) -> Source:
+        rows, chunk_id = self._of_rank(row["rank"]), row["node_id"]
+        chunk = self._chunks.get(chunk_id)
+        if chunk and chunk["end"] - chunk["start"] == len(row["text"]):
+            of_chunk = [r for r in rows if r["chunk_id"] == chunk_id]
+            return self._of_chunk(chunk_id, of_chunk, row["text"])
+        kind, document_id = row["node_kind"].replace("_", " "), row["document_id"]
+        title = self._titles.get(document_id or "", document_id)
+        origins = dict.fromkeys(r["chunk_id"] for r in rows if r["chunk_id"] in self._chunks)
+        return Source(
+            title or f"{kind} over several documents",
+            self._location(chunk) if chunk else kind if document_id else "",
+            row["text"],
+            document_id,
+            chunk_id,
+            disjoint(span for r in rows if r["kind"] == QUOTED for span in _found(row["text"], r)),
+            [
+                self._of_chunk(origin, [r for r in rows if r["chunk_id"] == origin])
+                for origin in origins
+                if origin != chunk_id
+            ],
+        )
+
+    def _of_chunk(
+        self, chunk_id: str, rows: Iterable[Mapping[str, Any]], text: str | None = None
+    ) -> Source:
+        chunk = self._chunks[chunk_id]
+        text = self._texts.get(chunk_id, "") if text is None else text
+        spans = ((r["start_char"] - chunk["start"], r["end_char"] - chunk["start"]) for r in rows)
+        return Source(
+            self._titles.get(chunk["document_id"], chunk["document_id"]),
+            self._location(chunk),
+            text,
+            chunk["document_id"],
+            chunk_id,
+            disjoint((max(0, start), min(len(text), end)) for start, end in spans),
+        )
+
+    def _location(self, chunk: Mapping[str, Any]) -> str:
+        document_id = chunk["document_id"]
+        title = self._titles.get(document_id, document_id)
+        location = self._locate(document_id, chunk["start"], chunk["end"])
+        if location in ("", title, f'section "{title}"'):  # no more than the title
+            return f"passage {chunk['position'] + 1} of {self._n_chunks[document_id]}"
+        return location
+
+
+def _found(text: str, row: Mapping[str, Any]) -> Sequence[Span]:
+    """Return the characters of a text that are a sentence of an answer, its first occurrence."""
+    words = Words(text)
+    return (words.find(row["text"]) or words.find(row["text"].partition(": ")[2]))[:1]

@@ -7,12 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.answer import Answer, Sources
 from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.methods import as_query, require_method, supports
 from gsum_assets.answering.renderings import explained
 from gsum_assets.answering.scope import find_document, restricted, titles_in
-from gsum_assets.answering.sources import Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.decoding import is_blank
 from gsum_assets.corpus.sections import Locations

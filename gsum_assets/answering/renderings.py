@@ -6,8 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.sources import Source
+from gsum_assets.answering.answer import Answer, Source
 from gsum_assets.evaluation.answer_sentences import Line, Sentence
 from gsum_assets.pipeline.result import count
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE

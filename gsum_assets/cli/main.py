@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from gsum_assets.cli.reproduce import reproduce
 from gsum_assets.cli.run import listed, run
 from gsum_assets.cli.serve import serve
 from gsum_resources.settings.home import Home
-
-if TYPE_CHECKING:
-    from gsum_assets.cli.interrupts import Ending
 
 # commands whose long work a signal ends
 _ENDED_AT_ONCE = ("run", "plan", "ask", "forget", "reproduce")
@@ -185,57 +182,40 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
     """
     from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals
 
-    if original:
-        with ended_by_signals(NOTHING_CHANGED):
-            is_clean = _check_forgotten(corpus, document, original)
-    else:
-        with ended_by_signals(NOTHING_CHANGED):
-            from gsum_assets.runner.forget import require_document
-            from gsum_assets.runner.run import pipeline_for
+    with ended_by_signals(NOTHING_CHANGED):
+        from gsum_assets.cli import terminal
+        from gsum_assets.runner import forget as runner
+        from gsum_assets.runner.run import cancel_own_runs, pipeline_for
+        from gsum_resources.dagster_io.instance import open_instance
 
-            require_document(pipeline_for(Home.from_environment()), corpus, document)
-            question = f"Delete document '{document}' from the folder of '{corpus}'?"
-            if not yes:
-                click.confirm(question, abort=True)
-        interrupted = (
-            f"interrupted; nothing else was lost, but '{document}' may be deleted only in part; "
-            f"`gsum forget {corpus} {document}` continues"
-        )
-        with ended_by_signals(interrupted) as ending:
-            is_clean = _forget(corpus, document, retrain, ending)
-    if not is_clean:
-        sys.exit(1)
-
-
-def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
-    """Search for a deleted document; return whether nothing is left of it."""
-    from gsum_assets.cli.terminal import Console, print_search
-    from gsum_assets.runner.forget import check_forgotten
-    from gsum_assets.runner.run import pipeline_for
-    from gsum_resources.dagster_io.instance import open_instance
-
-    home = Home.from_environment()
-    with open_instance(home) as instance, Console() as console:
-        console.waits(f"the search for {document}")
-        done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
-    print_search(done)
-    return done.is_clean
-
-
-def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool:
-    """Delete a document; return whether nothing is left of it."""
-    from gsum_assets.cli.terminal import Console, print_forget_report
-    from gsum_assets.runner.forget import forget as forget_document
-    from gsum_assets.runner.run import cancel_own_runs, pipeline_for
-    from gsum_resources.dagster_io.instance import open_instance
-
-    home = Home.from_environment()
-    pipeline = pipeline_for(home)
-    with open_instance(home) as instance, Console(ending=ending) as console:
+        home = Home.from_environment()
+        pipeline = pipeline_for(home)
+        if original:
+            with open_instance(home) as instance, terminal.Console() as console:
+                console.waits(f"the search for {document}")
+                done = runner.check_forgotten(pipeline, instance, corpus, document, original)
+            terminal.print_search(done)
+            if not done.is_clean:
+                sys.exit(1)
+            return
+        runner.require_document(pipeline, corpus, document)
+        question = f"Delete document '{document}' from the folder of '{corpus}'?"
+        if not yes:
+            click.confirm(question, abort=True)
+    interrupted = (
+        f"interrupted; nothing else was lost, but '{document}' may be deleted only in part; "
+        f"`gsum forget {corpus} {document}` continues"
+    )
+    with (
+        ended_by_signals(interrupted) as ending,
+        open_instance(home) as instance,
+        terminal.Console(ending=ending) as console,
+    ):
         ending.tidy_up_by(lambda: cancel_own_runs(instance))
-        done = forget_document(pipeline, instance, corpus, document, retrain, console)
-    print_forget_report(done, corpus, document)
-    return done.is_clean and not done.problem
+        done = runner.forget(pipeline, instance, corpus, document, retrain, console)
+    terminal.print_forget_report(done, corpus, document)
+    if not done.is_clean or done.problem:
+        sys.exit(1)
 
 
 @main.command()

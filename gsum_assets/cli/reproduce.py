@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gsum_assets.cli.run import Asked, listed, refreshed_in
+from gsum_assets.cli.run import listed, refreshed_in
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
@@ -86,8 +86,9 @@ def reproduce(
         complete = []
         for part in parts:
             os.environ["DAGSTER_HOME"] = str(part.home.root / "dagster")  # each home has its own
-            asked = Asked(list(part.rows), over_budget=over_budget)
-            *_, is_complete = refreshed_in(part.home, [part.corpus], asked, ending, _AGAIN)
+            *_, is_complete = refreshed_in(
+                part.home, [part.corpus], ending, _AGAIN, list(part.rows), over_budget=over_budget
+            )
             complete.append(is_complete)
         _print(preset, parts)
     if not all(complete):

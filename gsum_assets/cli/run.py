@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,22 +79,23 @@ def run(
     """
     from gsum_assets.cli.interrupts import ended_by_signals
 
-    with ended_by_signals(
-        _INTERRUPTED.format(" ".join(corpora))
-    ) as ending:  # before modules are imported
+    interrupted = _INTERRUPTED.format(" ".join(corpora))
+    with ended_by_signals(interrupted) as ending:  # before modules are imported
         home = Home.from_environment()
         if not corpora:
             from gsum_assets.corpus.find import name_a_corpus
 
             raise click.UsageError(name_a_corpus(home.corpora))
-        asked = Asked(
-            listed(methods) if methods else None,
-            k,
-            listed(forget_methods or ""),
-            listed(retrain or ""),
-            over_budget,
+        pipeline, refreshed, is_complete = refreshed_in(
+            home,
+            corpora,
+            ending,
+            methods=listed(methods) if methods else None,
+            k=k,
+            forgotten=listed(forget_methods or ""),
+            retrain=listed(retrain or ""),
+            over_budget=over_budget,
         )
-        pipeline, refreshed, is_complete = refreshed_in(home, corpora, asked, ending)
         from gsum_assets.cli.terminal import next_steps, print_leaderboard
 
         for corpus in refreshed:
@@ -108,33 +108,18 @@ def run(
         sys.exit(1)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a command asks of a refresh.
-
-    Attributes
-    ----------
-    methods : to keep up to date besides those of before.
-    k : number of passages to read, see `write_k`.
-    forgotten : methods that are no longer kept up to date.
-    retrain : methods whose networks are trained again.
-    """
-
-    methods: Sequence[str] | None = None
-    k: Sequence[int] | None = None
-    forgotten: Sequence[str] = ()
-    retrain: Sequence[str] = ()
-    over_budget: bool = False
-
-
 def refreshed_in(
     home: Home,
     corpora: Sequence[str],
-    asked: Asked,
     ending: "Ending",
     again: str = "",
+    methods: Sequence[str] | None = None,
+    k: Sequence[int] | None = None,
+    forgotten: Sequence[str] = (),
+    retrain: Sequence[str] = (),
+    over_budget: bool = False,
 ) -> tuple["Pipeline", list[str], bool]:
-    """Refresh corpora of a home.
+    """Refresh corpora of a home; parameters are those of `gsum run`.
 
     Parameters
     ----------
@@ -175,24 +160,22 @@ def refreshed_in(
             with Shown(ending=ending) as console:
                 ending.message = again or _INTERRUPTED.format(names)
                 try:
-                    if asked.k:
+                    if k:
                         folder = find_corpus(home.corpora, corpus)
-                        console.says(f"{corpus}: corpus.toml: {write_k(folder, asked.k)}")
-                    if asked.forgotten:
-                        console.says(
-                            f"{corpus}: {drop_methods(workspace, corpus, asked.forgotten)}"
-                        )
-                    if asked.retrain:
-                        networks = require_networks(workspace, corpus, asked.retrain)
+                        console.says(f"{corpus}: corpus.toml: {write_k(folder, k)}")
+                    if forgotten:
+                        console.says(f"{corpus}: {drop_methods(workspace, corpus, forgotten)}")
+                    if retrain:
+                        networks = require_networks(workspace, corpus, retrain)
                         console.says(f"{corpus}: networks to train again: {', '.join(networks)}")
                     report = refresh(
                         pipeline,
                         instance,
                         corpus,
-                        asked.methods,
+                        methods,
                         console,
-                        retrain=asked.retrain,
-                        over_budget=asked.over_budget,
+                        retrain=retrain,
+                        over_budget=over_budget,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)
@@ -202,8 +185,8 @@ def refreshed_in(
                 console.says(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 refreshed.append(corpus)
-        if forgotten := forget_deleted(workspace):
-            click.echo(str(forgotten))
+        if deleted := forget_deleted(workspace):
+            click.echo(str(deleted))
         for line in forget_missing(pipeline, instance):
             click.echo(line)
     return pipeline, refreshed, not failed

@@ -1,8 +1,10 @@
-"""The application: routes over one service, and the files of the page."""
+"""The application: routes over one service, their description, and the files of the page."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from html import escape
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,21 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, openapi
+from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.http import Endpoint, Nothing, RequestError, in_thread, on_error
 from gsum_assets.serve.limits import Limited, Limits
 from gsum_assets.serve.service import Service
 from gsum_resources.protocols.models import ModelUnavailableError
 
-_PAGE = Path(__file__).parent / "page"
+PAGE = Path(__file__).parent / "page"
+"""Folder of the page's files."""
+
 _ERRORS = RequestError, ValueError, ModelUnavailableError, HTTPException, Exception
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -36,13 +40,15 @@ _HEADERS = {
 }
 
 
-class _Protected:
+class Protected:
     """Middleware that adds the headers that keep browsers from running what documents contain."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and add the headers to its reply."""
+
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *_HEADERS.items()]
@@ -98,6 +104,63 @@ ENDPOINTS = [
 ]
 
 
+_REPLIES = {
+    "200": {"description": "the result"},
+    "4XX": {"description": "what is wrong with the request, and how to mend it"},
+}
+
+
+def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """Return the description of endpoints in the form of OpenAPI 3.1."""
+    schemas: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
+    for endpoint in endpoints:
+        schema = endpoint.schema.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= schema.pop("$defs", {})
+        described: dict[str, Any] = {"summary": getdoc(endpoint.handler), "responses": _REPLIES}
+        if endpoint.method == "POST":
+            schemas[endpoint.schema.__name__] = schema
+            reference = {"$ref": f"#/components/schemas/{endpoint.schema.__name__}"}
+            content = {"application/json": {"schema": reference}}
+            described["requestBody"] = {"required": True, "content": content}
+        else:
+            required = schema.get("required", ())
+            described["parameters"] = [
+                {"name": name, "in": "query", "required": name in required, "schema": field}
+                for name, field in schema.get("properties", {}).items()
+            ]
+        paths[endpoint.path] = {endpoint.method.lower(): described}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "gsum", "version": "1"},
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def page(endpoints: Sequence[Endpoint]) -> HTMLResponse:
+    """Return a page about endpoints, without script or style."""
+    rows = []
+    for endpoint in endpoints:
+        heading, summary = f"{endpoint.method} {endpoint.path}", getdoc(endpoint.handler) or ""
+        rows.append(f"<h2>{escape(heading)}</h2><p>{escape(summary)}</p><dl>")
+        for name, field in endpoint.schema.model_fields.items():
+            value = "required" if field.is_required() else f"default: {field.default!r}"
+            meaning = f"{field.description}; {value}" if field.description else value
+            rows.append(f"<dt><code>{escape(name)}</code></dt><dd>{escape(meaning)}</dd>")
+        rows.append("</dl>")
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>gsum: interfaces</title>'
+        '<meta name="viewport" content="width=device-width"></head><body><main><h1>Interfaces</h1>'
+        '<p>For programs: <a href="/api/openapi.json">openapi.json</a>.</p>'
+        f"{''.join(rows)}</main></body></html>"
+    )
+
+
 def new_app(
     service: Service, access: Access | None = None, limits: Limits | None = None
 ) -> Starlette:
@@ -113,9 +176,9 @@ def new_app(
         *ENDPOINTS,
         *openai_api.ROUTES,
         Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
-        Route("/api/openapi.json", lambda _: JSONResponse(openapi.description(ENDPOINTS))),
-        Route("/api/docs", lambda _: openapi.page(ENDPOINTS)),
-        Mount("/", StaticFiles(directory=_PAGE, html=True)),
+        Route("/api/openapi.json", lambda _: JSONResponse(description(ENDPOINTS))),
+        Route("/api/docs", lambda _: page(ENDPOINTS)),
+        Mount("/", StaticFiles(directory=PAGE, html=True)),
     ]
 
     @asynccontextmanager
@@ -135,7 +198,7 @@ def new_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[
-            Middleware(_Protected),
+            Middleware(Protected),
             Middleware(Guard, access=access),
             Middleware(Limited, limits=limits),
         ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answering.sources import Sources
+from gsum_assets.answering.answer import Sources
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import Document, load, load_folder, scan
 from gsum_assets.corpus.records import Record

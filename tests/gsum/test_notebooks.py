@@ -45,7 +45,3 @@ def test_a_notebook_is_stored_with_outputs_of_no_machine(path: Path) -> None:
 
 def _texts(output: nbformat.NotebookNode) -> list[str]:
     return [text for kind, text in output.get("data", {}).items() if not kind.startswith("image")]
-
-
-def test_there_are_three() -> None:
-    assert len(NOTEBOOKS) == 3

@@ -27,20 +27,16 @@ def test_a_loopback_address_needs_no_token(host: str) -> None:
 def test_any_other_address_is_refused_without_a_token(host: str) -> None:
     with pytest.raises(AccessError, match="GSUM_SERVE_TOKEN"):
         access_for(host, {})
-    assert len(access_for(host, {"GSUM_SERVE_TOKEN": LONG}).tokens) == 1
+    access = access_for(host, {"GSUM_SERVE_TOKEN": LONG})
+    assert access.token_of(f"Bearer {LONG}") == Token.of(LONG)  # of all corpora
+    assert LONG not in repr(access)
+    assert access.tokens[0].digest.hex() not in repr(access)
 
 
 def test_a_short_token_is_refused_without_being_shown() -> None:
     with pytest.raises(AccessError, match="at least 16") as error:
         access_for("127.0.0.1", {"GSUM_SERVE_TOKEN": "short-1"})
     assert "short-1" not in str(error.value)
-
-
-def test_a_token_of_the_environment_may_ask_all_corpora() -> None:
-    access = access_for("127.0.0.1", {"GSUM_SERVE_TOKEN": LONG})
-    token = access.token_of(f"Bearer {LONG}")
-    assert token is not None
-    assert token.corpora is None
 
 
 @pytest.mark.parametrize(
@@ -85,12 +81,6 @@ def test_a_wrong_file_is_refused_without_showing_tokens(
         read_tokens(tokens_file)
     assert LONG not in str(error.value)
     assert "hush" not in str(error.value)
-
-
-def test_no_token_is_shown() -> None:
-    access = Access([Token.of(LONG)])
-    assert LONG not in repr(access)
-    assert access.tokens[0].digest.hex() not in repr(access)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
@@ -12,6 +11,7 @@ from gsum_assets.serve.app import new_app
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import copy_of
+from tests.rows import rows_of
 from tests.serve.conftest import client_of, service_of
 
 ENTITIES = [("e1", "Ada", ["e2"]), ("e2", "Boat", ["e1", "e3"]), ("e3", "Cy", ["e2"])]
@@ -50,18 +50,8 @@ def client(
 
 
 def write(house: House, name: str, rows: list[dict]) -> None:
-    """Write rows of a table of the corpus; columns that are not given are empty."""
-    schema = TABLES[name].schema
-    filled = [{f.name: row.get(f.name, empty(f.type)) for f in schema} for row in rows]
-    table = pa.Table.from_pylist(filled, schema)
-    house.store.write(TABLES[name], Partition(CORPUS), table, Provenance("", ""))
-
-
-def empty(kind: pa.DataType) -> Any:
-    """Return an empty value of a type."""
-    if pa.types.is_list(kind):
-        return []
-    return "" if pa.types.is_string(kind) or pa.types.is_dictionary(kind) else 0
+    """Write rows of a table of the corpus."""
+    house.store.write(TABLES[name], Partition(CORPUS), rows_of(name, rows), Provenance("", ""))
 
 
 def get(client: TestClient, path: str, **query: Any) -> dict:

@@ -11,12 +11,10 @@ from typing import Any
 import anyio
 import dagster as dg
 import httpx2
-import pyarrow as pa
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import pipeline_for, refresh
 from gsum_assets.serve.access import Access, Token
@@ -27,6 +25,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import without_records
 from tests.gsum.harbour import write_corpus
+from tests.rows import rows_of
 from tests.serve.conftest import served
 
 pytestmark = pytest.mark.slow
@@ -52,22 +51,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 def write_entities(home: Home) -> None:
     """Three entities: a mill beside its wheel and its owner."""
-    written = {"chunk_ids": [], "document_ids": [], "model": "m", "description": "", **NO_USAGE}
-    entity = {"type": "thing", "type_variants": [], "n_descriptions": 1, "n_mentions": 1}
     names = {"a": "Marsh Mill", "b": "Wheel", "c": "Ann Marsh"}
-    entities = [
-        {**entity, **written, "entity_id": i, "name": n, "name_key": n.lower(), "degree": 1}
-        for i, n in names.items()
-    ]
-    edge = {"n_descriptions": 1, "weight": 1.0, "strength": 1.0, "combined_degree": 2}
-    edges = [
-        {**edge, **written, "relationship_id": f"a{i}", "source_id": "a", "target_id": i}
-        for i in "bc"
-    ]
-    for name, rows in {"entities": entities, "relationships": edges, "communities": []}.items():
-        table = TABLES[f"graphrag.{name}"]
-        content = pa.Table.from_pylist(rows, table.schema)
-        home.open_store().write(table, Partition(CORPUS), content, Provenance("", "1"))
+    tables = {
+        "graphrag.entities": [{"entity_id": i, "name": name} for i, name in names.items()],
+        "graphrag.relationships": [
+            {"relationship_id": f"a{i}", "source_id": "a", "target_id": i, "weight": 1.0}
+            for i in "bc"
+        ],
+        "graphrag.communities": [],
+    }
+    for name, rows in tables.items():
+        content = rows_of(name, rows)
+        home.open_store().write(TABLES[name], Partition(CORPUS), content, Provenance("", "1"))
 
 
 @pytest.fixture(scope="module")

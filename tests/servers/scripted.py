@@ -33,13 +33,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp
 
 from tests.servers.replies import (
     embedding_of,
@@ -104,10 +107,9 @@ class Line(TypedDict):
     ----------
     time, answered : when the request had arrived, and when its answer left, seconds since the
         epoch. What left in the last moment before a client was killed may not have reached it.
-    path : below `/v1`.
     status : of the answer; 0 where none was sent (a stall, a client that had disconnected).
     fault : its name, "gone" where the client did not wait, or "".
-    tokens : in and out together; 0 where there was no reply.
+    tokens : in and out together.
     messages : hash of the messages, inputs or prompt.
     """
 
@@ -141,20 +143,27 @@ class App:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        arrived = time.time()
-        raw = await _read(receive)
+        arrived, request = time.time(), Request(scope, receive)
+        raw = await request.body()
         path = scope["path"].removeprefix("/v1")
-        if refusal := self._refusal_of_key(dict(scope["headers"])):
-            await self._answer(send, arrived, path, 401, _error(refusal, "invalid_api_key"))
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        line = Line(time=arrived, answered=0, path=path, status=0, fault="", tokens=0, messages="")
+        if self.script.key and given != self.script.key:
+            masked = f"{given[:7]}****{given[-4:]}"
+            refusal = f"Incorrect API key provided: {given} ({masked})."
+            response = self._answer(line, 401, _error(refusal, "invalid_api_key"))
         elif path == "/models":
             names = self.script.models or ("any",)
             listed = {"object": "list", "data": [{"id": n, "object": "model"} for n in names]}
-            await self._answer(send, arrived, path, 200, listed)
+            response = self._answer(line, 200, listed)
         elif path in self._makers:
             self._posts += 1
-            await self._serve(send, receive, arrived, path, json.loads(raw), self._due())
+            line["fault"] = self._due()
+            response = await self._served(request, line, json.loads(raw))
         else:
-            await self._answer(send, arrived, path, 404, {"detail": "Not Found"})
+            response = self._answer(line, 404, {"detail": "Not Found"})
+        if response:
+            await response(scope, receive, send)
 
     @property
     def _makers(self) -> dict[str, Callable[[dict, str, str], tuple[dict, int]]]:
@@ -177,71 +186,33 @@ class App:
                 return fault
         return next((f for f, n in self.script.every.items() if self._posts % n == 0), "")
 
-    def _refusal_of_key(self, headers: dict[bytes, bytes]) -> str:
-        given = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
-        if not self.script.key or given == self.script.key:
-            return ""
-        masked = f"{given[:7]}****{given[-4:]}"
-        return f"Incorrect API key provided: {given} ({masked})."
-
-    async def _serve(
-        self, send: Any, receive: Any, arrived: float, path: str, body: dict, fault: str
-    ) -> None:
+    async def _served(self, request: Request, line: Line, body: dict) -> ASGIApp | None:
+        """Return the answer to a POST request; None where there is none."""
+        path, fault = line["path"], line["fault"]
         given = body.get("messages") or body.get("input") or body.get("prompt")
         request_text = json.dumps(given, ensure_ascii=False)
         digest = hashlib.blake2b(request_text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        line["messages"] = digest
         if self.script.latency_s:
             await asyncio.sleep(self.script.latency_s)
-            if await _gone(receive):
-                self._enter(arrived, path, 0, "gone", 0, digest)
-                return
+            if await request.is_disconnected():
+                line["fault"] = "gone"
+                self._enter(line)
+                return None
         if fault == "die":
             os._exit(1)
         status, reply = self._refusal(body, path, request_text, fault)
-        tokens = 0
         if status == 200:
-            reply, tokens = self._makers[path](body, digest, fault)
+            reply, line["tokens"] = self._makers[path](body, digest, fault)
         if fault == "stall":
-            self._enter(arrived, path, 0, fault, 0, digest)
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            return
+            line["tokens"] = 0
+            self._enter(line)
+            return StreamingResponse(_nothing())
         if status == 200 and body.get("stream") and self.script.streams and fault != "garbage":
-            self._enter(arrived, path, status, fault, tokens, digest)
-            await self._stream(send, reply, fault)
-            return
-        await self._answer(send, arrived, path, status, reply, fault, tokens, digest)
-
-    async def _stream(self, send: Any, reply: dict, fault: str) -> None:
-        """Send a chat reply word by word; the fault `truncate` breaks off in the middle."""
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        (choice,) = reply["choices"]
-        pieces = re.findall(r"\S+\s*|\s+", choice["message"]["content"])
-        if fault == "truncate":
-            pieces = pieces[: len(pieces) // 2]
-        deltas = [
-            ({"role": "assistant", "content": ""}, None),
-            *(({"content": p}, None) for p in pieces),
-        ]
-        if fault != "truncate":
-            deltas.append(({}, choice["finish_reason"]))
-        events = [
-            {"model": reply["model"], "choices": [{"index": 0, "delta": d, "finish_reason": f}]}
-            for d, f in deltas
-        ]
-        if fault != "truncate" and "usage" in reply:
-            events.append({"model": reply["model"], "choices": [], "usage": reply["usage"]})
-        lines = [
-            ": keep-alive",
-            *(f"data: {json.dumps(event)}" for event in events),
-            "data: [DONE]",
-        ]
-        for line in lines[: -1 if fault == "truncate" else None]:
-            content = f"{line}\n\n".encode()
-            await send({"type": "http.response.body", "body": content, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+            line["status"] = status
+            self._enter(line)
+            return StreamingResponse(_streamed(reply, fault), media_type="text/event-stream")
+        return self._answer(line, status, reply)
 
     def _refusal(self, body: dict, path: str, request_text: str, fault: str) -> tuple[int, dict]:
         script = self.script
@@ -339,59 +310,44 @@ class App:
             }
         return reply, tokens
 
-    async def _answer(
-        self,
-        send: Any,
-        arrived: float,
-        path: str,
-        status: int,
-        reply: dict,
-        fault: str = "",
-        tokens: int = 0,
-        digest: str = "",
-    ) -> None:
+    def _answer(self, line: Line, status: int, reply: dict) -> Response:
+        fault = line["fault"]
         content = b"<html>no JSON</html>" if fault == "garbage" else json.dumps(reply).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(content)).encode()),
-        ]
+        headers = {"content-length": str(len(content))}
         if status == 429:
-            headers.append((b"retry-after", self.script.retry_after.encode()))
+            headers["retry-after"] = self.script.retry_after
         if fault == "truncate":
             content = content[: len(content) // 2]
-        self._enter(arrived, path, status, fault, tokens, digest)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+        line["status"] = status
+        self._enter(line)
+        return Response(content, status, headers, "application/json")
 
-    def _enter(
-        self, arrived: float, path: str, status: int, fault: str, tokens: int, digest: str
-    ) -> None:
-        line = Line(
-            time=arrived,
-            answered=time.time(),
-            path=path,
-            status=status,
-            fault=fault,
-            tokens=tokens,
-            messages=digest,
-        )
+    def _enter(self, line: Line) -> None:
+        line["answered"] = time.time()
         os.write(self._log, json.dumps(line).encode() + b"\n")
 
 
-async def _read(receive: Any) -> bytes:
-    body_parts = []
-    while True:
-        event = await receive()
-        body_parts.append(event.get("body", b""))
-        if not event.get("more_body"):
-            return b"".join(body_parts)
+async def _nothing() -> AsyncIterator[bytes]:
+    await asyncio.Event().wait()
+    yield b""
 
 
-async def _gone(receive: Any) -> bool:
-    """Whether the client has closed the connection, so that no answer would reach it."""
-    disconnect = asyncio.ensure_future(receive())
-    await asyncio.sleep(0)
-    return disconnect.done() or not disconnect.cancel()
+async def _streamed(reply: dict, fault: str) -> AsyncIterator[bytes]:
+    """Yield a chat reply word by word; the fault `truncate` breaks off in the middle."""
+    (choice,) = reply["choices"]
+    pieces = re.findall(r"\S+\s*|\s+", choice["message"]["content"])
+    deltas: list[tuple[dict, str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": piece}, None) for piece in pieces]
+    deltas.append(({}, choice["finish_reason"]))
+    events: list[dict] = [
+        {"model": reply["model"], "choices": [{"index": 0, "delta": d, "finish_reason": f}]}
+        for d, f in deltas
+    ]
+    if "usage" in reply:
+        events.append({"model": reply["model"], "choices": [], "usage": reply["usage"]})
+    lines = [": keep-alive", *(f"data: {json.dumps(event)}" for event in events), "data: [DONE]"]
+    for line in lines[: 2 + len(pieces) // 2] if fault == "truncate" else lines:
+        yield f"{line}\n\n".encode()
 
 
 def _error(message: str, code: str) -> dict:

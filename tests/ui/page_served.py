@@ -5,30 +5,21 @@ service gives them.
 """
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from gsum_assets.serve import app as app_module
+from gsum_assets.serve.app import PAGE, Protected
 from gsum_assets.serve.graphs import Graph, drawn, neighbours, search, way
-from tests.servers.transformers_serve import free_port
+from tests.serve.conftest import served
 
-PAGE = Path(app_module.__file__).parent / "page"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
-    "'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 SENTENCE = "The drive is electric."
 BEFORE = "\U0001f6a2 Minutes \U0001f4c5\n" + "Marit: We talked for long. \n" * 120
 TEXT = f"{BEFORE}Dov: {SENTENCE} <img src=x onerror='window.attacked = 1'>\n" + "Teo: Yes.\n" * 80
@@ -128,7 +119,7 @@ class Replies:
             Route("/api/{path:path}", self._get),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ]
-        return _WithPolicy(Starlette(routes=routes))
+        return Protected(Starlette(routes=routes))
 
     async def _ask(self, request: Request) -> Response:
         body = await request.json()
@@ -170,54 +161,25 @@ class Replies:
                 reply = drawn(neighbours(graph, query["id"], 1, 40), 40)
             case "graph/row":
                 row = {"document_id": "a", "text": f"The text {ATTACK}", "start": 3, "end": 9}
-                reply = {**self._node(int(query["id"])), "row": row}
+                reply = {**self.graph.node(int(query["id"])), "row": row}
             case "graph/search":
-                reply = {"nodes": [self._node(i) for i in search(graph, query["q"], 12)]}
+                reply = {"nodes": [self.graph.node(i) for i in search(graph, query["q"], 12)]}
             case "why":
                 target = graph.index.get(query["to"])
                 steps = [] if target is None else way(graph, [0], [target])
-                shown = [{**self._node(step.node), "relation": step.relation} for step in steps]
+                shown = [
+                    {**self.graph.node(step.node), "relation": step.relation} for step in steps
+                ]
                 reply = {"graph": "records", "title": "Records", "steps": shown}
                 reply["from_question"] = False
             case other:
                 return JSONResponse({"error": {"message": f"no route {other}"}}, 404)
         return JSONResponse(reply)
 
-    def _node(self, i: int) -> dict:
-        graph = self.graph
-        group = graph.group_labels[graph.groups[i]]
-        shown = {"id": graph.ids[i], "label": graph.labels[i], "kind": graph.kinds[i]}
-        return {**shown, "group": group, "degree": int(graph.degrees[i])}
-
-
-class _WithPolicy:
-    """Adds the content policy of the page to every reply."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_policy(message: dict) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] += [(b"content-security-policy", POLICY.encode())]
-            await send(message)
-
-        await self.app(scope, receive, with_policy)  # pyright: ignore[reportArgumentType]
-
 
 @contextmanager
 def served_page(n_nodes: int) -> Iterator[tuple[str, Replies]]:
     """Serve the page and its replies; gives the address. The server ends with the context."""
-    replies, port = Replies(n_nodes), free_port()
-    config = uvicorn.Config(replies.app(), port=port, log_level="warning", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server of the page did not start"
-        time.sleep(0.02)
-    try:
-        yield f"http://127.0.0.1:{port}/", replies
-    finally:
-        server.should_exit = True
-        thread.join(30)
+    replies = Replies(n_nodes)
+    with served(replies.app()) as address:
+        yield f"{address}/", replies
