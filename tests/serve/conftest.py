@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.access import Access
 from gsum_assets.serve.app import new_app
 from gsum_assets.serve.limits import Limits
@@ -86,3 +88,14 @@ def address(indexed: House) -> Iterator[str]:
 @pytest.fixture
 def tokens_file(tmp_path: Path) -> Path:
     return tmp_path / "tokens.toml"
+
+
+def filled(name: str, rows: list[dict]) -> pa.Table:
+    """Return rows of a table; columns that are not given are empty."""
+
+    def empty(kind: pa.DataType) -> object:
+        is_text = pa.types.is_string(kind) or pa.types.is_dictionary(kind)
+        return [] if pa.types.is_list(kind) else "" if is_text else 0
+
+    schema = TABLES[name].schema
+    return pa.Table.from_pylist([{f.name: empty(f.type) for f in schema} | r for r in rows], schema)

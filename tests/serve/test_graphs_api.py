@@ -11,8 +11,7 @@ from gsum_assets.serve.app import new_app
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import copy_of
-from tests.rows import rows_of
-from tests.serve.conftest import client_of, service_of
+from tests.serve.conftest import client_of, filled, service_of
 
 ENTITIES = [("e1", "Ada", ["e2"]), ("e2", "Boat", ["e1", "e3"]), ("e3", "Cy", ["e2"])]
 
@@ -51,7 +50,7 @@ def client(
 
 def write(house: House, name: str, rows: list[dict]) -> None:
     """Write rows of a table of the corpus."""
-    house.store.write(TABLES[name], Partition(CORPUS), rows_of(name, rows), Provenance("", ""))
+    house.store.write(TABLES[name], Partition(CORPUS), filled(name, rows), Provenance("", ""))
 
 
 def get(client: TestClient, path: str, **query: Any) -> dict:

@@ -25,8 +25,7 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import without_records
 from tests.gsum.harbour import write_corpus
-from tests.rows import rows_of
-from tests.serve.conftest import served
+from tests.serve.conftest import filled, served
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +60,7 @@ def write_entities(home: Home) -> None:
         "graphrag.communities": [],
     }
     for name, rows in tables.items():
-        content = rows_of(name, rows)
+        content = filled(name, rows)
         home.open_store().write(TABLES[name], Partition(CORPUS), content, Provenance("", "1"))
 
 
