@@ -25,7 +25,7 @@ class Conversation:
     Attributes
     ----------
     corpora : at least one; settings and prompts are those of the first.
-    method : as in `ask`; "": chosen for each question, see `choose.py`.
+    method : as in `ask`; "": chosen for each question, see `methods.py`.
     document, explain, where : as in `ask`; they may be changed between two questions.
     turns : the questions so far, as they were understood, and their answers.
     """
