@@ -6,9 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gsum_assets.graphs.nearest import nearest
 from gsum_assets.lightpal import candidates as module
+from gsum_assets.lightpal import family
 from gsum_assets.lightpal.candidates import lists_of
 from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.pipeline.step import SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from tests.gor.toy_documents import shuffled
@@ -168,3 +171,22 @@ def test_pairs_without_a_score_are_scored_again():
     rows = context_scores(lists, here, scorer, context_scores(lists, here, silent))
     assert rows.equals(context_scores(lists, here, scorer))
     assert here.chunk_texts[1] in scorer.contexts[: len(here.document_ids) + 1]
+
+
+def test_approximate_neighbours_are_shown_with_their_recall(monkeypatch):
+    here, lines = Collection.from_tables(*topic_tables(2, 3, 4)), []
+
+    class Sections:
+        def section(self, corpus: str, name: str) -> dict[str, int]:
+            return {"n_candidates": 3} if name == "lightpal.graph" else {}
+
+    def furthest(vectors, starts, n, _):
+        return nearest(-vectors, starts, n)[0]._replace(similarities=-np.ones((24, n))), far
+
+    far = nearest(here.embeddings, here.starts, 3)[1]
+    monkeypatch.setattr(family, "collection_of", lambda _: here)
+    monkeypatch.setattr(family, "approximation", lambda *_: furthest)
+    inputs = Inputs({SETTINGS: Sections()}, "tales", log=lines.append)
+    shown = family.FAMILY.index[0].result(inputs).shown()["candidates"]
+    assert shown == {"neighbours": "approximate", "recall": 0.0, "chunks_compared": 24}
+    assert "exact_up_to" in lines[-1]

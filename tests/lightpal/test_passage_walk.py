@@ -24,15 +24,14 @@ from gsum_assets.lightpal.passage_walk import (
 )
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import held_out as module
-from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import Evidence, trust
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.ranking import Retriever, Scores
+from gsum_assets.retrieval.ranking import Scores
 from gsum_resources.store.arrow import pc
 from tests.lightpal.toys import (
     EMPTY,
     Fixed,
-    Tables,
     documents_of,
     edge_table,
     edges_of,
@@ -264,35 +263,12 @@ def test_blocks_of_held_out_passages_give_the_same_trust(monkeypatch):
         np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
 
 
-class Listening:
-    """A retriever that records its queries."""
-
-    def __init__(self, collection: Collection, texts: list[str]) -> None:
-        self._shape = (len(collection.chunk_ids), len(collection.document_ids))
-        self._texts = texts
-
-    def scores(self, questions: Questions) -> Scores:
-        self._texts += questions.texts
-        return Scores(*(np.zeros((len(questions), n)) for n in self._shape))
-
-
-def probes(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Texts that are searched for, of 20 probes."""
-    texts: list[str] = []
-
-    def retrievers(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
-        return Listening(collection, texts), Listening(collection, [])
-
-    monkeypatch.setattr(module, "lexical_and_dense", retrievers)
-    here = Collection.from_tables(*tables)
-    graphs = PassageGraphs.of(TABLES["lightpal.passage_edges"].empty(), "walk", both_ways=True)
-    walk_trust(here, graphs, "en", 20)
-    return set(texts)
-
-
-def test_new_document_replaces_few_probes(monkeypatch):
+def test_new_document_replaces_few_probes():
     whole = topic_tables(10, 6, 3)
     before = [t.filter(pc.not_equal(t["document_id"], "d00-00")) for t in whole]
-    with_document, without = probes(whole, monkeypatch), probes(tuple(before), monkeypatch)
+    with_document, without = (
+        {here.chunk_ids[i] for probes in module.held_out(here, "en", 20) for i in probes.chunks}
+        for here in (Collection.from_tables(*tables) for tables in (whole, before))
+    )
     assert len(with_document) == len(without) == 20
     assert len(without - with_document) <= 3  # no more than it has chunks
