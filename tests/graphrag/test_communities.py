@@ -16,6 +16,7 @@ from gsum_assets.graphrag.communities import (
     cut,
     louvain,
     split_components,
+    without_small,
 )
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
@@ -126,6 +127,8 @@ def test_sets_too_small_for_a_report_join_the_sibling_that_they_are_related_to()
         frozenset([*(f"a{i}" for i in range(9)), "tail0", "tail1"]),
         frozenset(f"b{i}" for i in range(9)),
     }
+    edges = [("a", "b", 9.0), ("a", "x", 1.0), ("d", "e", 1.0), ("e", "x", 2.0)]
+    assert without_small([["a", "b"], ["d", "e"], ["x"]], edges, 2) == [["a", "b"], ["d", "e", "x"]]
 
 
 @pytest.mark.parametrize(
