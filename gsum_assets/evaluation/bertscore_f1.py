@@ -89,8 +89,8 @@ class PackageScorer:
             return 0.0
         embedded = self._embed(answer)
         pairs = ((*self._reference(text), *embedded) for text in references)
-        # greedy_cos_idf changes its arguments in place
-        return max(float(greedy_cos_idf(*(t.clone() for t in pair))[2]) for pair in pairs)
+        match: Any = greedy_cos_idf  # changes its arguments in place
+        return max(float(match(*(tensor.clone() for tensor in pair))[2]) for pair in pairs)
 
     @cached_property
     def _reference(self) -> "Callable[[str], _Embedded]":

@@ -95,8 +95,9 @@ class Group:
                 values = values[known[:, 0]]
                 tables = pairwise(values)
                 for i, j in pairs:
-                    cells = (float(table[i, j]) for table in tables)
-                    yield metric, methods[i], methods[j], Difference(*cells, len(values))
+                    cells = [float(table[i, j]) for table in tables]
+                    difference = Difference._make([*cells, len(values)])
+                    yield metric, methods[i], methods[j], difference
                 continue
             compared = {}  # over the questions that both have, adjusted by Holm's method
             for i, j in pairs:
@@ -104,7 +105,8 @@ class Group:
                     compared[i, j] = compare(values[both, i], values[both, j])
             adjusted = holm([comparison.p_value for comparison in compared.values()])
             for ((i, j), c), p in zip(compared.items(), adjusted, strict=True):
-                yield metric, methods[i], methods[j], Difference(*c[:4], p, c.n)
+                difference = Difference(c.difference, c.low, c.high, c.p_value, p, c.n)
+                yield metric, methods[i], methods[j], difference
 
 
 def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:

@@ -141,7 +141,7 @@ class UnigramScorer:
 
         `columns` are the word of each count of the group, as an index into `share` and `rarity`.
         """
-        first, n_candidates = group.indptr[1], group.shape[0] - 1
+        first, n_candidates = group.indptr[1], len(group.indptr) - 2
         words, counts = columns[:first], group.data[:first]
         gains = np.zeros(len(share))
         gains[words] = np.log1p(counts / (self.mu * share[words]))
