@@ -1,6 +1,8 @@
 """What the form of a text says in each format: raised, struck, deleted, hidden, ticked parts."""
 
+import io
 import re
+import zipfile
 from typing import Any
 
 import pytest
@@ -233,8 +235,6 @@ raw $text
 
 
 def test_slides_are_read_by_place_without_hidden_ones() -> None:
-    import io
-
     from pptx import Presentation
     from pptx.chart.data import CategoryChartData
     from pptx.enum.chart import XL_CHART_TYPE
@@ -272,6 +272,18 @@ def test_hidden_sheets_are_left_out() -> None:
     found = convert(".xlsx", book)
     assert found.text == "## Shown\n| Pump |"
     assert found.left_out == '1 hidden sheet ("Secret")'
+
+
+def test_hidden_rows_and_columns_of_a_workbook_are_left_out() -> None:
+    book = xlsx({"Sheet": {"B2": "Pump", "C2": "secret", "B3": "old", "B4": "Hull", "D4": 7.0}})
+    with zipfile.ZipFile(io.BytesIO(book)) as packed:
+        files = {name: packed.read(name).decode() for name in packed.namelist()}
+    sheet = files["xl/worksheets/s1.xml"].replace('<row r="3">', '<row r="3" hidden="1">')
+    columns = '<cols><col min="3" max="3" hidden="1"/></cols><sheetData>'
+    files["xl/worksheets/s1.xml"] = sheet.replace("<sheetData>", columns)
+    found = convert(".xlsx", archive(files))
+    assert found.text == "## Sheet\n| Pump |\n| Hull | 7 |"
+    assert found.left_out == '2 hidden lines ("secret", "old")'
 
 
 def test_titles_of_charts_in_documents_are_read() -> None:

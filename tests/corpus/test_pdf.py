@@ -122,6 +122,12 @@ def test_lines_that_say_something_about_their_page_stay(head: str, foot: str) ->
             assert said in text
 
 
+def test_lines_of_the_text_that_repeat_below_a_header_stay() -> None:
+    bodies = [["Paid by cheque.", f"{PROSE} {i}", "Thanks to all."] for i in range(5)]
+    found = convert(".pdf", with_edges(bodies, "Report of the parish", "Page #"))
+    assert found.text.count("Paid by cheque.") == found.text.count("Thanks to all.") == 5
+
+
 def test_a_page_number_apart_from_a_title_runs_with_it() -> None:
     pages = [
         [(50, 800, 10, "Chapter 2: Ferries"), (540, 800, 10, f"{page}"),

@@ -446,18 +446,26 @@ def without_running_lines(
     kept = [list(lines) for lines in pages]
     left_out: list[str] = []
     for is_top in (True, False):
-        edges = [sorted(lines, key=lambda line: -line.base if is_top else line.base)
-                 for lines in kept]  # fmt: skip
+        sign = -1 if is_top else 1
+        edges = [sorted(lines, key=lambda line: sign * line.base) for lines in kept]
+        depths = [0] * len(edges)
         for depth in range(_MOST_EDGE):
-            at = [edge[depth] if depth < len(edge) else None for edge in edges]
-            running = _running(at)
-            for page, (line, runs) in enumerate(zip(at, running, strict=True)):
-                if line is None or not runs:
-                    edges[page] = []
-                elif not (is_top and page == 0 and at[1] and line.text == at[1].text):
+            at = [e[depth] if depths[i] == depth < len(e) else None for i, e in enumerate(edges)]
+            depths = [n + runs for n, runs in zip(depths, _running(at), strict=True)]
+        for page, edge in enumerate(edges):
+            for line in edge[: _without_body(edge, depths[page])]:
+                is_kept = is_top and page == 0 and any(line.text == o.text for o in edges[1])
+                if not is_kept:
                     kept[page] = [other for other in kept[page] if other is not line]
                     left_out.append(line.text)
     return kept, left_out
+
+
+def _without_body(edge: Sequence[Line], depth: int) -> int:
+    """Return how many running lines stand before a gap; all if there is none."""
+    gaps = [abs(a.base - b.base) for a, b in pairwise(edge)]
+    usual = np.median([gap for gap in gaps if gap > 1.0] or [0.0])
+    return max((i + 1 for i, gap in enumerate(gaps[:depth]) if gap > 1.4 * usual), default=depth)
 
 
 def _running(at: Sequence[Line | None]) -> list[bool]:
