@@ -100,7 +100,8 @@ def refresh(
     ----------
     methods : methods to keep up to date besides those of before, see `with_methods`.
     retrain : methods or families whose networks are trained again, "all": of every one.
-    check_models : whether to stop if a model is unavailable; if not, what needs it fails.
+    check_models : whether to stop the first run of a corpus if a model is unavailable; if not, and
+        in later runs, what needs it fails.
     over_budget : whether the corpus may exceed `[budget]` until this returns.
 
     Raises
@@ -192,7 +193,10 @@ class _Refresh:
             try:
                 self.workspace.models.check()
             except ModelUnavailableError as error:
-                raise RefreshError(str(error)) from error
+                if not self.pipeline.store.partitions(TABLES["documents"], self.corpus):
+                    raise RefreshError(str(error)) from error
+                # what needs no model is written, such as the tables without a deleted document
+                self.events.says(f"{self.corpus}: {error}")
         if due:
             execute(due, report, self.retrain)
         if report.failed:

@@ -102,6 +102,19 @@ def test_missing_or_wrong_key_raises_before_any_work(
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
 
 
+def test_deletion_needs_no_server(house: House, tmp_path: Path) -> None:
+    with scripted_process(tmp_path / "log.jsonl", key=MARKED_KEY) as server:
+        served_by(house, server)
+        assert run(house).exit_code == 0
+    deleted = next(house.folder.glob("*.txt"))
+    deleted.unlink()
+    said = run(house)
+    assert "is away" in said.output
+    for name in ("documents", "chunks"):
+        assert deleted.stem not in house.table(name)["document_id"].to_pylist()
+        assert house.table(name).num_rows
+
+
 def holds_key(path: Path) -> bool:
     return path.is_file() and MARKED_KEY.encode() in path.read_bytes()
 

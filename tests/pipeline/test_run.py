@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import dagster as dg
 import numpy as np
 import pytest
 
@@ -68,6 +69,20 @@ def test_corpora_are_independent(changeable: House) -> None:
     assert report.written
     with pytest.raises(CorpusError, match="unknown key 'colour'"):
         changeable.run()
+
+
+def test_run_goes_on_whatever_is_in_dagsters_record(fresh: House) -> None:
+    with fresh.instance() as instance:
+        instance.add_dynamic_partitions("corpora", ["a|b", "..", "gone"])
+        for partition in (None, "", "gone", "a|b", dg.MultiPartitionKey({"a": "b", "c": "d"})):
+            for name in ("chunks", "source_documents", "unknown"):
+                tags = {"dagster/data_version": "x"}
+                event = dg.AssetMaterialization(name, partition=partition, tags=tags)
+                instance.report_runless_asset_event(event)
+        job = fresh.pipeline().definitions.resolve_job_def("index")
+        for tags in ({}, {"dagster/partition": "a|b"}, {"dagster/partition/corpus": CORPUS}):
+            instance.create_run_for_job(job, tags=tags)
+    assert fresh.run(["bm25"]).is_complete
 
 
 def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
