@@ -39,6 +39,10 @@ _DESCENT = 0.2  # share of a character's height below the baseline
 _SHIFT = 0.13  # of the font's size, by which a raised or lowered character differs from its line
 
 
+_Box = tuple[float, ...]
+"""Left, lower, right and upper end."""
+
+
 class Line(NamedTuple):
     """A line of a page, the height of its baseline and size of its font in points; 0: unknown."""
 
@@ -141,13 +145,13 @@ class _Page:
             list(lines) if is_clean else [line._replace(text=_clean(line.text)) for line in lines]
         )
 
-    def _corners(self, index: int) -> tuple[float, ...]:
+    def _corners(self, index: int) -> _Box:
         """Return left, lower, right and upper end of a character."""
         box = self._box
         self._get_box(self._handle, index, box)
         return self._turned(box.left, box.bottom, box.right, box.top)
 
-    def _turned(self, left: float, low: float, right: float, high: float) -> tuple[float, ...]:
+    def _turned(self, left: float, low: float, right: float, high: float) -> _Box:
         if self._turn == 90:
             return low, -right, high, -left
         if self._turn == 180:
@@ -239,10 +243,11 @@ class _Page:
             n_boxes = self._count_rects(self._handle, 0, -1)
             leftmost = min(piece.left for piece in pieces)
             n_right = sum(piece.left > leftmost + _LEAST_COLUMN for piece in pieces)
-            may_stand_beside = n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES
-            sample = range(0, min(n_boxes, _MOST_BOXES), 1 if n_boxes < _SAMPLE else 4)
-            if may_stand_beside and _may_have_gutter(self._boxes(sample)):
-                pieces = self._by_columns(pieces, np.array(self._boxes(range(n_boxes))))
+            stride = 1 if n_boxes < _SAMPLE else 4
+            if (n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES) and _gutter(
+                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES // stride
+            ):
+                pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
         runs: list[list[_Piece]] = [[pieces[0]]]
         for before, piece in pairwise(pieces):
             if piece.base < before.base + piece.size:
@@ -257,27 +262,26 @@ class _Page:
             return pieces  # side by side
         return [piece for i in order for piece in runs[i]]
 
-    def _boxes(self, indices: range) -> list[tuple[float, ...]]:
+    def _boxes(self, indices: range) -> list[_Box]:
         """Return left, lower, right and upper end of parts that are drawn at once."""
         left, top, right, low = (c_double() for _ in range(4))
         arguments = byref(left), byref(top), byref(right), byref(low)
         get, handle = self._get_rect, self._handle
-        corners: list[tuple[float, ...]] = []
+        corners: list[_Box] = []
         for index in indices:
             get(handle, index, *arguments)
             corners.append((left.value, low.value, right.value, top.value))
         return [self._turned(*box) for box in corners] if self._turn else corners
 
-    def _by_columns(self, pieces: list[_Piece], boxes: np.ndarray) -> list[_Piece]:
+    def _by_columns(self, pieces: list[_Piece], boxes: list[_Box]) -> list[_Piece]:
         """Return pieces column by column where two columns of prose stand side by side.
 
         What crosses the blank strip between them, such as a heading, is read before what is below.
         """
-        x = _gutter(boxes)
+        x = _gutter(boxes, _COLUMN_LINES)
         if x is None:
             return pieces
-        crosses = (boxes[:, 0] < x) & (boxes[:, 2] > x)
-        levels = np.sort(-boxes[crosses][:, (1, 3)].mean(1)).tolist()
+        levels = sorted(-(low + high) / 2 for left, low, right, high in boxes if left < x < right)
         bands: dict[int, list[_Piece]] = {}
         for piece in pieces:
             middle = -piece.base - 0.3 * piece.size
@@ -287,7 +291,6 @@ class _Page:
             bands.setdefault(2 * n_above + crossing, []).append(piece)
         ordered: list[_Piece] = []
         n_prose = 0
-        middles = (boxes[:, 1] + boxes[:, 3]) / 2
         for band in sorted(bands):
             sides: tuple[list[_Piece], list[_Piece]] = ([], [])
             for piece in bands[band]:
@@ -298,9 +301,11 @@ class _Page:
                 ordered += bands[band]
                 continue
             n_prose += 1
-            inside = 2 * np.searchsorted(levels, -middles) == band
-            for side, of_side in ((sides[0], boxes[:, 2] <= x), (sides[1], boxes[:, 0] >= x)):
-                ordered += self._by_columns(side, boxes[inside & of_side])
+            inside = [
+                box for box in boxes if 2 * bisect_left(levels, -(box[1] + box[3]) / 2) == band
+            ]
+            ordered += self._by_columns(sides[0], [box for box in inside if box[2] <= x])
+            ordered += self._by_columns(sides[1], [box for box in inside if box[0] >= x])
         return ordered if n_prose else pieces
 
     def _cut(self, piece: _Piece, x: float) -> list[_Piece]:
@@ -326,38 +331,20 @@ class _Page:
 
 _COLUMN_LINES = 4  # that a column has at least
 _LEAST_COLUMN = 90.0  # points of its width
-_MOST_BOXES = 3_000
-_SAMPLE = 40
+_SAMPLE = 40  # parts from which every fourth shows whether a page may have columns
 
 
-def _may_have_gutter(boxes: Sequence[tuple[float, ...]]) -> bool:
-    """Return whether few of some boxes cross the place behind one, and others are to its right."""
-    spans = [(box[0], box[2]) for box in boxes]
-    for _, right in spans:
-        x = right + 3
-        n_crossing = sum(left < x < end for left, end in spans)
-        if n_crossing <= 0.3 * len(spans) and sum(left > x for left, _ in spans) >= 2:
-            return True
-    return False
-
-
-def _gutter(boxes: np.ndarray) -> float | None:
-    """Return the middle of the blank strip of 6 points or more that the fewest boxes cross."""
-    if len(boxes) < 2 * _COLUMN_LINES:
-        return None
-    left, right = boxes[:, 0], boxes[:, 2]
-    places = np.arange(left.min() + _LEAST_COLUMN, right.max() - _LEAST_COLUMN, 4.0)
-    if not len(places):
-        return None
-    crossing = ((left[:, None] < places + 3) & (right[:, None] > places - 3)).sum(0)
-    best = places[crossing.argmin()]
-    n_beside = min((left > best).sum(), (right < best).sum())
-    if n_beside < max(_COLUMN_LINES, 2 * crossing.min()):
-        return None
-    fewest = np.flatnonzero(crossing == crossing.min())
-    runs = np.split(fewest, np.flatnonzero(np.diff(fewest) > 1) + 1)
-    longest = max(runs, key=len)
-    return float(places[longest].mean())
+def _gutter(boxes: Sequence[_Box], least: int) -> float | None:
+    """Return the middle of a blank strip of 6 points that few boxes cross, with `least` beside."""
+    lefts, rights = sorted(box[0] for box in boxes), sorted(box[2] for box in boxes)
+    best: tuple[int, float] | None = None
+    for n_left, edge in enumerate(rights, start=1):
+        if lefts[0] + _LEAST_COLUMN < edge < rights[-1] - _LEAST_COLUMN:
+            n_right = len(lefts) - bisect_left(lefts, edge + 6)
+            n_crossing = len(lefts) - n_left - n_right
+            if min(n_left, n_right) >= max(least, 2 * n_crossing):
+                best = min(best or (n_crossing, edge), (n_crossing, edge))
+    return best and best[1] + 3
 
 
 def _is_same_row(before: _Piece, piece: _Piece) -> bool:
