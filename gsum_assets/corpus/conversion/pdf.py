@@ -403,8 +403,10 @@ def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[s
     readable, unreadable = [], []
     for lines in pages:
         of_page = unreadable_lines([line.text for line in lines])
-        readable.append([line for i, line in enumerate(lines) if i not in of_page])
         unreadable += [lines[i].text for i in sorted(of_page)]
+        if of_page:
+            lines = [line for i, line in enumerate(lines) if i not in of_page]
+        readable.append(lines)
     return readable, unreadable
 
 
@@ -450,8 +452,11 @@ def without_running_lines(
 
 def _without_body(edge: Sequence[Line], depth: int) -> int:
     """Return how many running lines stand before a gap; all if there is none."""
+    if not depth:
+        return 0
     gaps = [abs(a.base - b.base) for a, b in pairwise(edge)]
-    usual = np.median([gap for gap in gaps if gap > 1.0] or [0.0])
+    of_rows = sorted(gap for gap in gaps if gap > 1.0) or [0.0]
+    usual = of_rows[(len(of_rows) - 1) // 2]
     return max((i + 1 for i, gap in enumerate(gaps[:depth]) if gap > 1.4 * usual), default=depth)
 
 
