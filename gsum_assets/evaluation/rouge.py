@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import regex
 
-from gsum_resources.text.vocabulary import CHARACTER
+from gsum_resources.text.vocabulary import CHARACTER, lowered
 
 METRICS = ("rouge1", "rouge2", "rougeL")
 _LETTER = r"[\p{L}--[\p{Latin}\p{Common}\p{Inherited}]]"  # of other scripts than Latin
@@ -72,7 +72,7 @@ def tokens_of(text: str) -> list[str]:
     if text.isascii():
         return tokenize(text, _stemmer())
     tokens = []
-    for token in _TOKEN.findall(text.lower()):
+    for token in _TOKEN.findall(lowered(text)):
         tokens += tokenize(token, _stemmer()) if token.isascii() else [token]
     return tokens
 

@@ -212,7 +212,7 @@ def scores_step(family: Family) -> Step:
         [*named, "assertions", "language_model", "embedding_model"],
         pool=None,
         costs=[replace(cost, times="retrieval.sweep") for cost in family.costs if family.k],
-        code_version="8",
+        code_version="9",
     )
 
 

@@ -56,7 +56,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", "query_embeddings"),
-            code_version="4",
+            code_version="5",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
     ),

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from gsum_resources.text.vocabulary import words_in
+from gsum_resources.text.vocabulary import lowered, words_in
 
 _WORDS_KEPT = 2**18  # about 40 MB
 
@@ -69,7 +69,7 @@ class Words:
 
     def find(self, text: str) -> list[str]:
         """Return the words of `text` in lower case, including stop words."""
-        return words_in(text.lower())
+        return words_in(lowered(text))
 
     def term_of(self, word: str) -> str:
         """Return the term of a word: its stem, or "" for a stop word."""

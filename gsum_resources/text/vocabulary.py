@@ -7,6 +7,7 @@ searched, their words are overlapping pairs of characters, the usual remedy with
 import math
 import re
 import tomllib
+import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -33,14 +34,35 @@ def word_list(name: str) -> frozenset[str]:
 FUNCTION_WORDS = word_list("function_words")
 
 
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u2060\ufeff"))  # soft hyphens, word joiners
+_LIGATURES = dict(
+    zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)
+)
+_VARIANTS = {**_UNSEEN, **_LIGATURES, ord("İ"): "i"}  # whose lower case has a mark of its own
+_VARIANT = re.compile(f"[{''.join(map(chr, _VARIANTS))}]")
+
+
+def lowered(text: str) -> str:
+    """Return a text in lower case in which equal words have equal characters.
+
+    Letters with marks are composed (NFC), ligatures are resolved, soft hyphens are left out.
+    """
+    if text.isascii():
+        return text.lower()
+    if _VARIANT.search(text):
+        text = text.translate(_VARIANTS)
+    return unicodedata.normalize("NFC", text).lower()
+
+
 def words(text: str) -> list[str]:
     """Return words in lower case, without apostrophe endings (`it's`, `don't`).
 
     Those of scripts without blanks between words are pairs of characters.
     """
+    text = lowered(text)
     if not is_plain(text):
-        return words_in(_ENDING.sub("", text).replace("_", " ").lower())
-    return [word.lower() for word in _WORD.findall(text)]
+        return words_in(_ENDING.sub("", text).replace("_", " "))
+    return _WORD.findall(text)
 
 
 def stem(word: str) -> str:
