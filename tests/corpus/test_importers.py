@@ -196,7 +196,7 @@ def test_quality(tmp_path):
     assert first["references"] == ["c"]
     assert second["references"] == []
     settings = load_settings(tmp_path / "corpora/quality")
-    assert checked_section(JerrSettings, "jerr", settings.jerr).chunking.sizes == (600,)
+    assert checked_section(JerrSettings, "jerr", settings.jerr).chunking.max_tokens == 600
 
 
 def test_musique(tmp_path):

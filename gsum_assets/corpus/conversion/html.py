@@ -34,6 +34,7 @@ _MAIN = ("main", "[role=main]", "article")
 _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
 _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "s"]
+_NOTE_BLANKS = re.compile(r"(\[\d{1,3}\]) {2,}")
 _XML_NAMES = {
     "c": "urn:oasis:names:tc:opendocument:xmlns:container",
     "o": "http://www.idpf.org/2007/opf",
@@ -88,12 +89,10 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
     ----------
     whole : keep everything, for books and mail, which have no navigation.
     """
-    from bs4 import BeautifulSoup, Comment
+    from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(_EMPTY_TAG.sub(r"<\1\2></\1>", html), "lxml")
     title = _title(soup)
-    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        comment.extract()
     hidden = marked(soup)
     for tag in [] if whole else soup.select(_UNREAD):
         tag.decompose()
@@ -143,6 +142,7 @@ def _markdown(root: Any) -> str:
         wrap_width=None,
     )
     text = ticked(tidied(converter.convert_soup(root)).replace("\xa0", " "))
+    text = _NOTE_BLANKS.sub(r"\1 ", text)
     return single_blank_lines("\n".join(line.rstrip() for line in text.split("\n")))
 
 

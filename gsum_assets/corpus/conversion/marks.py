@@ -29,32 +29,51 @@ def marked(soup: Any) -> str:
 
     Formulas become one line, pictures their descriptions. Returns what was removed, in words.
     """
-    sheet = _AT_RULE.sub("", " ".join(tag.get_text() for tag in soup.find_all("style")))
-    hidden = [tag for tag in soup.select("[hidden], [style]") if tag.get("hidden") is not None
-              or _HIDDEN.search(tag.get("style", ""))]  # fmt: skip
+    from bs4 import Comment, Tag
+
+    of_name: dict[str, list[Any]] = {}
+    hidden, struck, placed = [], [], []
+    for node in list(soup.descendants):  # once, as each search takes as long
+        if isinstance(node, Tag):
+            of_name.setdefault(node.name, []).append(node)
+            style = node.attrs.get("style", "")
+            if "hidden" in node.attrs or (style and _HIDDEN.search(style)):
+                hidden.append(node)
+            if style and _STRUCK.search(style):
+                struck.append(node)
+            if style and _RAISED.search(style):
+                placed.append(node)
+        elif isinstance(node, Comment):
+            node.extract()
+
+    def named(*names: str) -> list[Any]:
+        tags = (tag for name in names for tag in of_name.get(name, ()))
+        return [tag for tag in tags if not tag.decomposed]
+
+    sheet = _AT_RULE.sub("", " ".join(tag.get_text() for tag in named("style")))
     for rule in _SHEET_HIDES.finditer(sheet):
         with suppress(Exception):  # a selector that is not known, or not valid
             hidden += soup.select(rule[1].strip())
-    for tag in soup.select("script, style, template, svg, head, rp, annotation-xml"):
-        tag.decompose()
-    removed = {"deleted part": _removed(soup.find_all("del")), "hidden part": _removed(hidden)}
-    for tag in soup.find_all("math"):
+    for name in ("script", "style", "template", "svg", "head", "rp", "annotation-xml"):
+        for tag in named(name):
+            tag.decompose()
+    removed = {"deleted part": _removed(named("del")), "hidden part": _removed(hidden)}
+    for tag in named("math"):
         tex = tag.find("annotation")
         tag.replace_with(f" ${tex.get_text().strip()}$ " if tex else f" {_linear(tag)} ")
-    for tag in soup.find_all("rt"):
+    for tag in named("rt"):
         tag.replace_with(f" ({tag.get_text().strip()})")
-    for tag in soup.find_all(["s", "strike"]) + [
-        tag for tag in soup.select("[style]") if _STRUCK.search(tag.get("style", ""))
-    ]:
+    for tag in named("s", "strike") + [tag for tag in struck if not tag.decomposed]:
         if tag.get_text().strip():
             tag.insert(0, " ~~" if _before(tag)[-1:].isalnum() else "~~")
             after = tag.next_sibling
             tag.append("~~ " if isinstance(after, str) and after[:1].isalnum() else "~~")
-    for tag in soup.find_all(["sup", "sub"]) + [
-        tag for tag in soup.select("[style]") if _RAISED.search(tag.get("style", ""))
-    ]:
-        _mark_raised(tag)
-    for tag in soup.find_all(["input", "select", "img", "option"]):
+    raised_tags = [tag for tag in placed if not tag.decomposed and tag.name not in ("sup", "sub")]
+    in_order = {id(tag) for tag in raised_tags + named("sup", "sub")}
+    if in_order:
+        for tag in [node for node in soup.descendants if id(node) in in_order]:
+            _mark_raised(tag)
+    for tag in named("input", "select", "img"):
         _mark_field(tag)
     return counted(*removed.items())
 
@@ -107,8 +126,6 @@ def _mark_raised(tag: Any) -> None:
 def _mark_field(tag: Any) -> None:
     """Replace a field of a form by its value, a picture by its description."""
     kind = tag.get("type", "text").lower()
-    if tag.name == "option" and tag.parent is not None:
-        return
     if tag.name == "select":
         chosen = [o.get_text(" ", strip=True) for o in tag.find_all("option", selected=True)]
         tag.replace_with(", ".join(chosen))

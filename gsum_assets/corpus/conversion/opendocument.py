@@ -149,6 +149,9 @@ class _Text:
         elif place == "sub" or place.startswith("-"):
             inner = f"<sub>{inner}</sub>"
         name = _TAGS.get(tag)
+        if name == "table" and inner.count("<tr>") > 1:  # the first row names the columns
+            head, end, rows = inner.partition("</tr>")
+            inner = head.replace("<td>", "<th>").replace("</td>", "</th>") + end + rows
         return f"<{name}>{inner}</{name}>" if name else inner
 
     def _list(self, element: Any, inner: str) -> str:
