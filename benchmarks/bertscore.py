@@ -21,7 +21,7 @@ import pyarrow as pa
 from benchmarks import Measurement, median_ratio, required, take_turns
 from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.chunk import chunk_documents
-from gsum_assets.corpus.importers.qmsum import read_qmsum
+from gsum_assets.corpus.importers import read_benchmark
 from gsum_assets.gor.node_rankings import node_rankings
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings
@@ -121,7 +121,7 @@ def measure(
     disable_progress_bar()
     threads = threads or physical_cores()
     clock = time.process_time if processor_time else time.perf_counter
-    found = read_qmsum(required("qmsum", "train.jsonl.gz")).documents[meeting - 1]
+    found = read_benchmark("qmsum", required("qmsum", "train.jsonl.gz")).documents[meeting - 1]
     nodes, sources = nodes_and_sources(found.document_id, found.text)
     sides = compared(nodes, sources, threads)
     with torch_threads(threads):

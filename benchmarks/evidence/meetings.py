@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from benchmarks import MissingDataError
 from gsum_assets.corpus.chunk import chunk_documents
-from gsum_assets.corpus.importers.qmsum import read_qmsum
+from gsum_assets.corpus.importers import read_benchmark
 from gsum_assets.corpus.queries import query_rows
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.evidence.learn import Lessons, marked_questions
@@ -63,7 +63,7 @@ def load(file: Path, precision: Precision = "float32") -> Meetings:
     """
     if not file.exists():
         raise MissingDataError(f"needs {file}; name the folder with the benchmark's official files")
-    contents = read_qmsum(file)
+    contents = read_benchmark("qmsum", file)
     embedder = KeepingEmbedder(precision=precision)
     cut, sentences, vectors = [], [], []
     for i, document in enumerate(contents.documents, 1):

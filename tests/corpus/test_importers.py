@@ -60,11 +60,12 @@ def _meeting(topic="Budget"):
         "topic_list": [{"topic": topic, "relevant_text_span": []}, {"topic": "Colour"}],
         "general_query_list": [{"query": "Summarize it.", "answer": "All."}],
         "specific_query_list": [
-            {"query": "Who paid?", "answer": "Ann.", "relevant_text_span": [["0", "1"], ["1", "1"]]}
+            {"query": "Who paid?", "answer": "Ann.", "relevant_text_span": [["0", "2"], ["1", "1"]]}
         ],
         "meeting_transcripts": [
             {"speaker": "Ann", "content": "I 'll pay ."},
             {"speaker": "Bob", "content": "{vocalsound}"},
+            {"speaker": "Ann", "content": "Good ."},
         ],
     }
 
@@ -74,7 +75,7 @@ def test_qmsum(tmp_path):
     _put(tmp_path / "s/val.jsonl", [_meeting(), _meeting("Shape")])
     report, documents, queries = _run("qmsum", tmp_path / "s", tmp_path)
     assert list(documents) == ["qmsum-train-001", "qmsum-val-001", "qmsum-val-002"]
-    assert documents["qmsum-val-002"]["text"] == "Ann: I'll pay."
+    assert documents["qmsum-val-002"]["text"] == "Ann: I'll pay.\nAnn: Good."
     assert documents["qmsum-val-002"]["title"] == "Meeting on Shape and 1 more"
     general = queries["qmsum-val-002-general-1"]
     assert general["retrieval_text"] == "Summarize it. Shape; Colour"
@@ -406,8 +407,8 @@ def test_graphrag_bench(tmp_path):
     assert first["split"] == split_of_guide(skin)
     assert second["split"] == third["split"] == split_of_guide(bone)
     assert report.notes == [
-        "1 guides that occur twice in the corpus are imported once",
         "2 of 3 pieces of evidence are found in the guides",
+        "1 guides that occur twice in the corpus are imported once",
         "1 questions have the text of an earlier one; all are kept",
     ]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.importers.stories import read_odsum_story
+from gsum_assets.corpus.importers import read_benchmark
 from gsum_assets.retrieval import bm25
 from gsum_assets.retrieval.bm25 import (
     Bm25,
@@ -175,7 +175,7 @@ STORIES = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "odsum" 
 
 @pytest.mark.skipif(not STORIES.is_dir(), reason=f"no dataset at {STORIES}; set GSUM_DATASETS")
 def test_bm25_reaches_the_published_precision():
-    contents = read_odsum_story(STORIES)
+    contents = read_benchmark("odsum-story", STORIES)
     ids = np.array([document.document_id for document in contents.documents])
     texts = [document.text for document in contents.documents]
     queries = contents.queries

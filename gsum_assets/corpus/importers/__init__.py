@@ -2,55 +2,44 @@
 
 from pathlib import Path
 
+from gsum_assets.corpus.importers import (
+    graphrag_bench,
+    graphrag_package,
+    qmsum,
+    question_answering,
+    stories,
+    summarization,
+)
 from gsum_assets.corpus.importers.benchmark import (
     Benchmark,
     Contents,
     ImportReport,
     write_corpus,
 )
-from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH
-from gsum_assets.corpus.importers.graphrag_package import GRAPHRAG
-from gsum_assets.corpus.importers.qmsum import QMSUM
-from gsum_assets.corpus.importers.question_answering import (
-    MULTIHOP_RAG,
-    MUSIQUE,
-    NARRATIVEQA,
-    QUALITY,
-)
-from gsum_assets.corpus.importers.stories import ODSUM_MEETING, ODSUM_STORY, SQUALITY
-from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
 from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
 from gsum_resources.messages.suggest import did_you_mean
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "qmsum": QMSUM,
-    "squality": SQUALITY,
-    "odsum-story": ODSUM_STORY,
-    "odsum-meeting": ODSUM_MEETING,
-    "quality": QUALITY,
-    "musique": MUSIQUE,
-    "narrativeqa": NARRATIVEQA,
-    "wcep": WCEP,
-    "booksum": BOOKSUM,
-    "govreport": GOVREPORT,
-    "academiceval": ACADEMICEVAL,
-    "multihop-rag": MULTIHOP_RAG,
-    "graphrag-bench": GRAPHRAG_BENCH,
-    "graphrag": GRAPHRAG,
+    **qmsum.BENCHMARKS,
+    **stories.BENCHMARKS,
+    **question_answering.BENCHMARKS,
+    **summarization.BENCHMARKS,
+    **graphrag_bench.BENCHMARKS,
+    **graphrag_package.BENCHMARKS,
 }
 
 
 def import_benchmark(
     name: str, source: Path, corpora: Path, corpus: str | None = None
 ) -> ImportReport:
-    """Write a benchmark as the corpus folder `corpora/corpus`.
+    """Write a benchmark as the corpus folder `corpora/corpus`; `corpus` defaults to `name`.
+
+    An earlier import of that name is replaced when the new one is complete; a failed import leaves
+    it unchanged.
 
     Parameters
     ----------
     source : the dataset's folder, or one of its files, optionally with gzip.
-    corpora : the folder of all corpora; created if missing.
-    corpus : name of the corpus; default: `name`. An earlier import of that name is replaced when
-        the new one is complete; a failed import leaves it unchanged.
 
     Raises
     ------
@@ -79,7 +68,7 @@ def read_benchmark(name: str, source: Path) -> Contents:
     if not source.exists():
         raise CorpusError(f"{name}: {source} does not exist; expected {benchmark.expects}")
     try:
-        return benchmark.read(source)
+        contents = benchmark.read(source)
     except CorpusError as error:
         raise CorpusError(f"{name}: {error} (expected {benchmark.expects})") from error
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -87,3 +76,5 @@ def read_benchmark(name: str, source: Path) -> Contents:
             f"{name}: {source} is not in the official format "
             f"({type(error).__name__}: {error}); expected {benchmark.expects}"
         ) from error
+    contents.notes += [f"{n} {note}" for note, n in contents.counts.items() if n]
+    return contents

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_assets.corpus.load import Document, load
-from gsum_assets.corpus.queries import QUERIES_FILE, Query, Span, load_queries
+from gsum_assets.corpus.queries import QUERIES_FILE, Query, load_queries
 from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, Kind, load_settings
 from gsum_resources.settings.paths import is_remote
 
@@ -28,39 +29,24 @@ class Contents:
     Attributes
     ----------
     tables : further Parquet files of the corpus, by their paths in its folder.
+    counts : what was left out or not found; each becomes a note that begins with its number.
     """
 
     documents: list[Document] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
 
-    def ask(
-        self,
-        query_id: str,
-        text: str,
-        references: Iterable[str],
-        *,
-        split: str,
-        kind: str = "general",
-        retrieval_text: str | None = None,
-        relevant: Iterable[str] | None = None,
-        spans: Iterable[Span] = (),
-        **options: Any,
-    ) -> None:
-        """Add a query with the defaults of `queries.jsonl`; blank references are left out."""
-        query = Query.of(
-            text.strip(),
-            query_id,
-            retrieval_text=(retrieval_text or text).strip(),
-            kind=kind,
-            references=[reference.strip() for reference in references if reference.strip()],
-            relevant_document_ids=relevant,
-            relevant_spans=list(spans),
-            split=split,
-            **options,
-        )
-        self.queries.append(query)
+    def add(self, document_id: str, title: str, text: str) -> None:
+        """Add a document."""
+        self.documents.append(Document(document_id, title, text))
+
+    def ask(self, query_id: str, text: str, references: Iterable[str], **values: Any) -> None:
+        """Add a question with further values of `Query.of`; blank references are left out."""
+        references = [reference.strip() for reference in references if reference.strip()]
+        values = {"kind": "general", **values}
+        self.queries.append(Query.of(text.strip(), query_id, references=references, **values))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 import hashlib
 import re
-from collections import Counter
 from pathlib import Path
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import needed_file, read_json, read_rows
-from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
 
 _FILES = "a folder with medical.json and medical_questions.json, or the official repository"
@@ -17,7 +15,7 @@ _OPENING_CHARACTERS = 400
 _TITLE_WORDS = 8
 
 
-def read_graphrag_bench(source: Path) -> Contents:
+def _read_graphrag_bench(source: Path) -> Contents:
     """Read the medical guides as documents, with questions of the four types.
 
     The official corpus is one text of 1 MB whose lines are whole guides for patients. Each
@@ -45,17 +43,16 @@ def read_graphrag_bench(source: Path) -> Contents:
         headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
         start = headings[-1].end() if headings else 0
         words = text[start : start + _OPENING_CHARACTERS].split()
-        contents.documents.append(Document(guide, " ".join(words[:_TITLE_WORDS]), text))
-    if repeated := sum(map(bool, lines)) - len(guides):
-        contents.notes.append(f"{repeated} guides that occur twice in the corpus are imported once")
+        contents.add(guide, " ".join(words[:_TITLE_WORDS]), text)
+    repeated = sum(map(bool, lines)) - len(guides)
+    contents.counts["guides that occur twice in the corpus are imported once"] = repeated
     rows = [row for _, row in read_rows(questions, ("id", "question", "answer", "question_type"))]
     texts = list(guides)
     n_pieces = n_found = 0
     vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
     guide_vectors = vectorizer.fit_transform(texts)  # (n_guides, n_terms)
     question_vectors = vectorizer.transform([f"{row['question']} {row['answer']}" for row in rows])
-    similarities = (question_vectors @ guide_vectors.T).toarray()  # type: ignore[attr-defined]
-    nearest_guides = similarities.argmax(axis=1).tolist()
+    nearest_guides = (question_vectors @ guide_vectors.T).toarray().argmax(axis=1).tolist()  # type: ignore[attr-defined]
     for row, guide in zip(rows, nearest_guides, strict=True):
         evidence = row.get("evidence") or []  # some copies of the data have none
         pieces = [evidence] if isinstance(evidence, str) else evidence
@@ -68,13 +65,13 @@ def read_graphrag_bench(source: Path) -> Contents:
             [row["answer"]],
             split=split_of_guide(texts[guide]),
             kind=slug(row["question_type"]).lower(),
-            relevant=[span.document_id for span in spans],
-            spans=spans,
+            relevant_document_ids=[span.document_id for span in spans],
+            relevant_spans=spans,
         )
     if n_pieces:
         contents.notes.append(f"{n_found} of {n_pieces} pieces of evidence are found in the guides")
-    if equal := sum(n - 1 for n in Counter(row["question"] for row in rows).values()):
-        contents.notes.append(f"{equal} questions have the text of an earlier one; all are kept")
+    equal = len(rows) - len({row["question"] for row in rows})
+    contents.counts["questions have the text of an earlier one; all are kept"] = equal
     return contents
 
 
@@ -92,4 +89,6 @@ def _located(piece: str, guides: dict[str, str], nearest: str) -> Span | None:
     return None
 
 
-GRAPHRAG_BENCH = Benchmark("GraphRAG-Bench, medical", "report", _FILES, read_graphrag_bench)
+BENCHMARKS = {
+    "graphrag-bench": Benchmark("GraphRAG-Bench, medical", "report", _FILES, _read_graphrag_bench)
+}

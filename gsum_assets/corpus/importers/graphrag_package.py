@@ -42,7 +42,7 @@ _SCHEMAS = {
 Row = Mapping[str, Any]
 
 
-def read_graphrag(source: Path) -> Contents:
+def _read_graphrag(source: Path) -> Contents:
     """Read the Parquet files of an index, from its folder `output` or the one with that folder.
 
     Raises
@@ -151,10 +151,12 @@ def _report(row: Row, names_of: Mapping[tuple[str, int], Sequence[str]]) -> str:
     return json.dumps(report, ensure_ascii=False)
 
 
-GRAPHRAG = Benchmark(
-    "Index of the graphrag package",
-    "other",
-    "the folder of an index of the package graphrag 3.x, with output/*.parquet",
-    read_graphrag,
-    "\n[graphrag.merging]\naliases = false  # entities stay those of the index\n",
-)
+BENCHMARKS = {
+    "graphrag": Benchmark(
+        "Index of the graphrag package",
+        "other",
+        "the folder of an index of the package graphrag 3.x, with output/*.parquet",
+        _read_graphrag,
+        "\n[graphrag.merging]\naliases = false  # entities stay those of the index\n",
+    )
+}

@@ -1,83 +1,63 @@
 """QMSum (Zhong et al., 2021): meetings with general and specific questions."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
-from gsum_assets.corpus.importers.source import split_rows
-from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.importers.source import each_row
 from gsum_assets.corpus.queries import Span
 
 _KEYS = ("meeting_transcripts", "general_query_list", "specific_query_list", "topic_list")
-_FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
 
 
-def read_qmsum(source: Path) -> Contents:
-    """Read meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
-    contents = Contents()
-    n_dropped = 0
-    for split, line, meeting in split_rows(source, ["*.jsonl"], _FOLDERS, _KEYS):
-        # The id keeps the name of the official file: 'val' is the split dev.
-        document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
-        topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
-        turns = meeting["meeting_transcripts"]
-        text, turn_spans = transcript(turns)
-        n_dropped += sum(start == end for start, end in turn_spans)
-        more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
-        title = f"Meeting on {topics[0]}{more}" if topics else ""
-        contents.documents.append(Document(document_id, title, text))
-        _ask(contents, meeting, document_id, topics, split, turn_spans)
-    contents.notes.append(f"{n_dropped} turns without words left out")
-    return contents
-
-
-def _ask(
-    contents: Contents,
-    meeting: dict[str, Any],
-    document_id: str,
-    topics: list[str],
-    split: str,
-    turn_spans: list[tuple[int, int]],
-) -> None:
-    """Add the questions of a meeting.
+def _read_meeting(contents: Contents, split: str, line: int, meeting: dict[str, Any]) -> None:
+    """Add a meeting as `qmsum-<split>-<line>`, with its questions.
 
     General questions are searched for together with the topic list (protocol of gor). For specific
-    ones the annotators marked the turns with the answer.
+    ones the annotators marked the turns with the answer, from the first to the last, from 0.
     """
+    # The id keeps the name of the official file: 'val' is the split dev.
+    document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
+    topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
+    more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
+    text, turn_spans = transcript(meeting["meeting_transcripts"])
+    contents.add(document_id, f"Meeting on {topics[0]}{more}" if topics else "", text)
+    contents.counts["turns without words left out"] += sum(s == end for s, end in turn_spans)
     for kind in ("general", "specific"):
         for number, item in enumerate(meeting[f"{kind}_query_list"], start=1):
-            text = item["query"].strip()
-            searched = f"{text} {'; '.join(topics)}" if kind == "general" else text
+            question, spans = item["query"].strip(), []
+            for first, last in item.get("relevant_text_span", ()):
+                turns = [
+                    turn for turn in turn_spans[int(first) : int(last) + 1] if turn[0] < turn[1]
+                ]
+                if turns:
+                    spans.append(Span(document_id, turns[0][0], turns[-1][1]))
+            searched = f"{question} {'; '.join(topics)}" if kind == "general" else question
             contents.ask(
                 f"{document_id}-{kind}-{number}",
-                text,
+                question,
                 [item["answer"]],
                 split=split,
                 kind=kind,
                 document_id=document_id,
-                retrieval_text=searched,
-                spans=_evidence(item, document_id, turn_spans),
+                retrieval_text=searched.strip(),
+                relevant_spans=spans,
             )
 
 
-def _evidence(
-    item: dict[str, Any], document_id: str, turn_spans: list[tuple[int, int]]
-) -> Iterator[Span]:
-    """Yield the characters of `relevant_text_span`: first and last turn, from 0."""
-    for first, last in item.get("relevant_text_span", ()):
-        turns = [p for p in turn_spans[int(first) : int(last) + 1] if p[0] < p[1]]  # with words
-        if turns:
-            yield Span(document_id, turns[0][0], turns[-1][1])
-
-
-QMSUM = Benchmark(
-    "QMSum meetings",
-    "meeting",
-    "QMSum's jsonl files train.jsonl, val.jsonl, test.jsonl, or one of them",
-    read_qmsum,
-)
+BENCHMARKS = {
+    "qmsum": Benchmark(
+        "QMSum meetings",
+        "meeting",
+        "QMSum's jsonl files train.jsonl, val.jsonl, test.jsonl, or one of them",
+        each_row(
+            _read_meeting,
+            "*.jsonl",
+            folders=("jsonl", "ALL/jsonl", "data/ALL/jsonl"),
+            required=_KEYS,
+        ),
+    )
+}
 
 
 _QUOTED = re.compile(r'(?<!\S)" (.+?) "(?!\S)')

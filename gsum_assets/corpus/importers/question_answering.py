@@ -2,103 +2,78 @@
 
 import re
 from html import unescape
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
+    each_row,
     needed_file,
     read_rows,
     read_text,
     split_of,
-    split_rows,
 )
-from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
-_QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
-_QUALITY_FOLDERS = ("v1.0.1", "data/v1.0.1")
-_MUSIQUE_PATTERNS = ("musique_ans_*.jsonl", "*.jsonl")
-_QUALITY_SETTINGS = """
-[jerr.chunking]
-max_tokens = 600  # line chunks, word pieces: articles are short (JERR, 4.1)
-"""
 _NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wikipedia/summaries.csv"
+_MULTIHOP_FILES = "a folder with corpus.json and MultiHopRAG.json"
 
 
-def read_quality(source: Path) -> Contents:
-    """Read QuALITY (Pang et al., 2022): articles with four-way multiple choice.
+def _read_quality(contents: Contents, split: str, _: int, row: dict[str, Any]) -> None:
+    """Add an article with questions whose reference is the correct option; test has none.
 
-    The reference is the text of the correct option; the test split has none.
+    Two writers wrote questions about each article, so that each article occurs twice.
     """
-    documents: dict[str, Document] = {}
-    contents = Contents()
-    keys = ("article_id", "article", "questions")
-    for split, _, row in split_rows(source, _QUALITY_PATTERNS, _QUALITY_FOLDERS, keys):
-        # two writers wrote questions about each article, so each article occurs twice
-        document_id = f"quality-{slug(str(row['article_id']))}"
-        title = row.get("title") or ""
-        documents.setdefault(document_id, Document(document_id, title, row["article"]))
-        for number, question in enumerate(row["questions"], start=1):
-            query_id = question.get("question_unique_id") or (
-                f"{document_id}-{row['set_unique_id']}-{number}"
-            )
-            options = [option.strip() for option in question["options"]]
-            gold = question.get("gold_label")  # from 1
-            contents.ask(
-                query_id,
-                question["question"],
-                [options[int(gold) - 1]] if gold else [],
-                split=split,
-                kind="specific",
-                document_id=document_id,
-                options=options,
-            )
-    contents.documents = list(documents.values())
-    return contents
-
-
-def read_musique(source: Path) -> Contents:
-    """Read MuSiQue (Trivedi et al., 2022): one document per question, its paragraphs.
-
-    Paragraphs keep their order, each after its title; the supporting ones are the evidence. The
-    references are the answer and its aliases. Unanswerable questions (musique_full) are left out.
-    """
-    contents = Contents()
-    n_unanswerable = 0
-    keys = ("id", "paragraphs", "question")
-    for split, _, row in split_rows(source, _MUSIQUE_PATTERNS, ("data",), keys):
-        if not row.get("answerable", True):
-            n_unanswerable += 1
-            continue
-        document_id = f"musique-{slug(str(row['id']))}"
-        passages = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
-        contents.documents.append(Document(document_id, "", "\n\n".join(passages)))
-        ends = list(accumulate(len(passage) + 2 for passage in passages))
-        evidence = [
-            Span(document_id, end - 2 - len(passage), end - 2)
-            for passage, end, paragraph in zip(passages, ends, row["paragraphs"], strict=True)
-            if paragraph.get("is_supporting")
-        ]
-        answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
+    document_id = f"quality-{slug(str(row['article_id']))}"
+    if all(document.document_id != document_id for document in contents.documents):
+        contents.add(document_id, row.get("title") or "", row["article"])
+    for number, question in enumerate(row["questions"], start=1):
+        options = [option.strip() for option in question["options"]]
+        gold = question.get("gold_label")  # from 1
         contents.ask(
-            f"{document_id}-q",
-            row["question"],
-            dict.fromkeys(answers),
+            question.get("question_unique_id") or f"{document_id}-{row['set_unique_id']}-{number}",
+            question["question"],
+            [options[int(gold) - 1]] if gold else [],
             split=split,
             kind="specific",
             document_id=document_id,
-            form="short",
-            spans=evidence,
+            options=options,
         )
-    if n_unanswerable:
-        contents.notes.append(f"{n_unanswerable} unanswerable questions left out")
-    return contents
 
 
-def read_narrativeqa(source: Path) -> Contents:
+def _read_musique(contents: Contents, split: str, _: int, row: dict[str, Any]) -> None:
+    """Add the paragraphs of a question as its document, each after its title, in their order.
+
+    The supporting ones are the evidence. The references are the answer and its aliases.
+    Unanswerable questions (musique_full) are left out.
+    """
+    if not row.get("answerable", True):
+        contents.counts["unanswerable questions left out"] += 1
+        return
+    document_id = f"musique-{slug(str(row['id']))}"
+    passages, evidence, start = [], [], 0
+    for paragraph in row["paragraphs"]:
+        passages.append(f"{paragraph['title']}\n{paragraph['paragraph_text']}")
+        end = start + len(passages[-1])
+        if paragraph.get("is_supporting"):
+            evidence.append(Span(document_id, start, end))
+        start = end + len("\n\n")
+    contents.add(document_id, "", "\n\n".join(passages))
+    answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
+    contents.ask(
+        f"{document_id}-q",
+        row["question"],
+        dict.fromkeys(answers),
+        split=split,
+        kind="specific",
+        document_id=document_id,
+        form="short",
+        relevant_spans=evidence,
+    )
+
+
+def _read_narrativeqa(source: Path) -> Contents:
     """Read NarrativeQA (Kočiský et al., 2018): books and film scripts, two answers a question.
 
     The documents are the downloaded stories `tmp/<id>.content`, or, if none was downloaded, the
@@ -118,15 +93,14 @@ def read_narrativeqa(source: Path) -> Contents:
         key = row["document_id"]
         text = _story(stories[key], row) if key in stories else summaries.get(key, "")
         if text.strip():
-            contents.documents.append(Document(key, row["wiki_title"], text))
+            contents.add(key, row["wiki_title"], text)
     document_ids = {document.document_id for document in contents.documents}
     for number, row in read_rows(questions, ("document_id", "set", "question", "answer1")):
         if row["document_id"] in document_ids:
-            answers = [row["answer1"], row.get("answer2") or ""]
             contents.ask(
                 f"{row['document_id'][:12]}-{number}",
                 row["question"],
-                dict.fromkeys(answers),
+                dict.fromkeys([row["answer1"], row.get("answer2") or ""]),
                 split=split_of(row["set"]) or "test",
                 kind="specific",
                 document_id=row["document_id"],
@@ -159,26 +133,7 @@ def _match(text: str, words: str | None) -> re.Match[str] | None:
     return re.search(r"\s*".join(re.escape(token) for token in tokens), text)
 
 
-QUALITY = Benchmark(
-    "QuALITY articles",
-    "story",
-    "QuALITY.v1.0.1.htmlstripped.{train,dev,test} in a folder, or one of them",
-    read_quality,
-    _QUALITY_SETTINGS,
-)
-MUSIQUE = Benchmark(
-    "MuSiQue paragraphs",
-    "other",
-    "musique_ans_v1.0_{train,dev,test}.jsonl in a folder, or one of them",
-    read_musique,
-)
-NARRATIVEQA = Benchmark("NarrativeQA stories", "story", _NARRATIVEQA_FILES, read_narrativeqa)
-
-
-_MULTIHOP_FILES = "a folder with corpus.json and MultiHopRAG.json"
-
-
-def read_multihop_rag(source: Path) -> Contents:
+def _read_multihop_rag(source: Path) -> Contents:
     """Read articles, numbered as in `corpus.json`; evidence names them by url or title.
 
     Questions without an answer in the collection (null_query) have no relevant document.
@@ -192,31 +147,54 @@ def read_multihop_rag(source: Path) -> Contents:
     article_ids: dict[str, str] = {}
     for number, article in read_rows(articles, ("title", "body")):
         document_id = f"article-{number:04d}"
-        for key in (article["title"], article.get("url")):
-            if key:
-                article_ids.setdefault(key, document_id)
-        contents.documents.append(Document(document_id, article["title"], article["body"]))
-    n_unknown = 0
+        contents.add(document_id, article["title"], article["body"])
+        for key in filter(None, (article["title"], article.get("url"))):
+            article_ids.setdefault(key, document_id)
     for number, row in read_rows(questions, ("query", "answer", "evidence_list")):
-        relevant = []
-        for evidence in row["evidence_list"]:
-            article_id = article_ids.get(evidence.get("url", "")) or article_ids.get(
-                evidence["title"]
-            )
-            n_unknown += article_id is None
-            relevant.extend([article_id] if article_id else [])
+        named = [
+            article_ids.get(evidence.get("url", "")) or article_ids.get(evidence["title"])
+            for evidence in row["evidence_list"]
+        ]
+        contents.counts["pieces of evidence name no article of the corpus"] += named.count(None)
         contents.ask(
             f"multihop-{number:04d}",
             row["query"],
             [row["answer"]],
             split="test",
             kind="specific",
-            relevant=relevant,
+            relevant_document_ids=filter(None, named),
             form="short",
         )
-    if n_unknown:
-        contents.notes.append(f"{n_unknown} pieces of evidence name no article of the corpus")
     return contents
 
 
-MULTIHOP_RAG = Benchmark("MultiHop-RAG news", "news", _MULTIHOP_FILES, read_multihop_rag)
+BENCHMARKS = {
+    "quality": Benchmark(  # Pang et al., 2022
+        "QuALITY articles",
+        "story",
+        "QuALITY.v1.0.1.htmlstripped.{train,dev,test} in a folder, or one of them",
+        each_row(
+            _read_quality,
+            "QuALITY.*htmlstripped.*",
+            "*.jsonl",
+            folders=("v1.0.1", "data/v1.0.1"),
+            required=("article_id", "article", "questions"),
+        ),
+        "\n[jerr.chunking]\n"
+        "max_tokens = 600  # line chunks, word pieces: articles are short (JERR, 4.1)\n",
+    ),
+    "musique": Benchmark(  # Trivedi et al., 2022
+        "MuSiQue paragraphs",
+        "other",
+        "musique_ans_v1.0_{train,dev,test}.jsonl in a folder, or one of them",
+        each_row(
+            _read_musique,
+            "musique_ans_*.jsonl",
+            "*.jsonl",
+            folders=("data",),
+            required=("id", "paragraphs", "question"),
+        ),
+    ),
+    "narrativeqa": Benchmark("NarrativeQA stories", "story", _NARRATIVEQA_FILES, _read_narrativeqa),
+    "multihop-rag": Benchmark("MultiHop-RAG news", "news", _MULTIHOP_FILES, _read_multihop_rag),
+}

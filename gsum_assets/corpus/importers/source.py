@@ -7,74 +7,85 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gsum_assets.corpus.importers.benchmark import Contents
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 _SPLITS = ("train", "dev", "test")
 
 
-def split_of(name: str) -> str | None:
-    """Return the split in a file name: train, dev or test; None if it has none."""
-    names = _SPLIT.findall(name)
-    if not names:
-        return None
-    split = names[-1].lower()
-    return split if split in _SPLITS else "dev"
+def each_row(
+    read_row: Callable[[Contents, str, int, dict[str, Any]], None],
+    *patterns: str,
+    folders: Sequence[str] = (),
+    required: Sequence[str] = (),
+) -> Callable[[Path], Contents]:
+    """Return a reader of split files that calls `read_row(contents, split, number, row)`."""
+
+    def read(source: Path) -> Contents:
+        contents = Contents()
+        for split, number, row in split_rows(source, patterns, folders, required):
+            read_row(contents, split, number, row)
+        return contents
+
+    return read
 
 
-def split_files(
-    source: Path, patterns: Sequence[str], folders: Sequence[str] = ()
-) -> list[tuple[str, Path]]:
-    """Return the files of each split, train first.
+def split_rows(
+    source: Path, patterns: Sequence[str], folders: Sequence[str] = (), required: Sequence[str] = ()
+) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield split, number and row of the files with a split in their names, train first.
 
     Parameters
     ----------
     source : one file, or the dataset's folder.
     patterns : names without ".gz"; the first pattern with a match counts.
     folders : subfolders of `source` to search after `source`; the first with a match counts.
+    required : keys of each row.
 
     Raises
     ------
     CorpusError
-        If nothing is found, or the name of a single file has no split.
+        If there are no such files, or a row is not as expected.
     """
+    files = _split_files(source, patterns, folders)
+    for split, file in sorted(files, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name)):
+        for number, row in read_rows(file, required):
+            yield split, number, row
+
+
+def _split_files(
+    source: Path, patterns: Sequence[str], folders: Sequence[str]
+) -> list[tuple[str, Path]]:
     if source.is_file():
         if split := split_of(source.name):
             return [(split, source)]
         raise CorpusError(f"{source.name}: the file name must contain train, dev (val) or test")
     for folder in (source, *(source / name for name in folders)):
         for pattern in patterns:
-            # of x and x.gz only x
-            plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
             packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
-            files = [path for _, path in sorted((packed | plain).items())]
-            of_splits = [(split, file) for file in files if (split := split_of(file.name))]
-            if of_splits:
-                return sorted(of_splits, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
+            plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
+            files = (packed | plain).values()  # of x and x.gz only x
+            if matches := [(split, file) for file in files if (split := split_of(file.name))]:
+                return matches
     expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
     raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
 
-def split_rows(
-    source: Path, patterns: Sequence[str], folders: Sequence[str] = (), required: Sequence[str] = ()
-) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield split, number and row of the files of each split, see `split_files`, `read_rows`."""
-    for split, file in split_files(source, patterns, folders):
-        for number, row in read_rows(file, required):
-            yield split, number, row
+def split_of(name: str) -> str | None:
+    """Return the last split in a file name: train, dev or test; None if it has none."""
+    names = _SPLIT.findall(name.lower())
+    return None if not names else names[-1] if names[-1] in _SPLITS else "dev"
 
 
 def find_file(source: Path, *names: str) -> Path | None:
     """Return the first of `names`, also with ".gz", that exists in a folder."""
-    for name in names:
-        for candidate in (source / name, source / f"{name}.gz"):
-            if candidate.is_file():
-                return candidate
-    return None
+    candidates = (source / f"{name}{suffix}" for name in names for suffix in ("", ".gz"))
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def needed_file(source: Path, expected: str, *names: str) -> Path:
@@ -87,11 +98,12 @@ def needed_file(source: Path, expected: str, *names: str) -> Path:
 
 def missing(source: Path, expected: str) -> CorpusError:
     """Return the error for a source that lacks files, with the files found instead."""
+    present = "one file"
     if source.is_dir():
         names = sorted(path.name for path in source.iterdir())
         present = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
-    else:
-        present = "one file" if source.exists() else "no such file or folder"
+    elif not source.exists():
+        present = "no such file or folder"
     return CorpusError(f"{source}: expected {expected}; found {present}")
 
 
@@ -110,10 +122,14 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> Any:
     """Return the value of a JSON file."""
+    return _parsed(read_text(path), str(path))
+
+
+def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(read_text(path))
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise CorpusError(f"{path}: not JSON: {error}; download it again") from error
+        raise CorpusError(f"{where}: not JSON: {error}; download it again") from error
 
 
 def read_rows(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -147,13 +163,8 @@ def read_values(path: Path) -> Iterator[tuple[int, Any]]:
         csv.field_size_limit(sys.maxsize)
         yield from enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1)
     elif text.lstrip()[:1] == "[" and name.endswith(".json"):
-        yield from enumerate(read_json(path), start=1)
+        yield from enumerate(_parsed(text, str(path)), start=1)
     else:
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise CorpusError(
-                        f"{path} line {number}: not JSON: {error.msg}; download it again"
-                    ) from error
+                yield number, _parsed(line, f"{path} line {number}")
