@@ -1,12 +1,16 @@
 """PDF files: lines, columns, running lines, page borders, raised characters, broken fonts."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from gsum_assets.corpus.conversion.formats import ConversionError, raised
 from gsum_assets.corpus.conversion.pdf import Line, joined
 from gsum_assets.corpus.conversion.worker import convert
+from gsum_assets.corpus.load import load
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from tests.corpus.office_files import drawn_pdf, pdf
 
 LEFT = [
@@ -93,6 +97,14 @@ def test_running_lines_are_left_out_and_counted(n_pages: int, foot: str) -> None
     assert re.search(r"Tel|page|\b[1-9]\b", found.text) is None
     assert f"{2 * n_pages - 1} running lines" in found.left_out
     assert '"Report of the parish"' in found.left_out
+
+
+def test_what_is_left_out_is_in_the_metadata_of_the_document(tmp_path: Path) -> None:
+    bodies = [[f"{PROSE} {i}"] for i in range(4)]
+    (tmp_path / "a.pdf").write_bytes(with_edges(bodies, "Report of the parish", "Page #"))
+    [document], _ = load(tmp_path, CorpusSettings())
+    left_out = json.loads(document.metadata or "")["left_out"]
+    assert left_out == '7 running lines ("Report of the parish", "Page 1")'
 
 
 def test_rows_that_differ_in_numbers_are_no_running_lines() -> None:

@@ -136,15 +136,25 @@ def paged(
 
 
 def counted(*left_out: tuple[str, Sequence[str]]) -> str:
-    """Return what was left out in words: `3 hidden rows ("…", "…")`, with the first texts."""
+    """Return what was left out in words: `2 hidden parts (9 words); 3 running lines ("…", "…")`.
+
+    What is deleted or hidden in a file is not quoted.
+    """
     parts = []
     for name, texts in left_out:
-        distinct = {re.sub(r"\d+", "#", text): " ".join(text.split()) for text in reversed(texts)}
-        shown = ", ".join(f'"{text[:80]}"' for text in list(distinct.values())[:-4:-1] if text)
-        plural = name if len(texts) == 1 else _plural(name)
-        if texts:
-            parts.append(f"{len(texts):,} {plural}" + (f" ({shown})" if shown else ""))
+        if not texts:
+            continue
+        if name in _QUOTED:
+            distinct = {re.sub(r"\d+", "#", t): " ".join(t.split()) for t in reversed(texts)}
+            shown = ", ".join(f'"{text[:80]}"' for text in list(distinct.values())[:-4:-1])
+        else:
+            n_words = sum(len(text.split()) for text in texts)
+            shown = f"{n_words:,} word{'s' if n_words > 1 else ''}"
+        parts.append(f"{len(texts):,} {name if len(texts) == 1 else _plural(name)} ({shown})")
     return "; ".join(parts)[:_LONGEST_COUNT]
+
+
+_QUOTED = ("running line", "line in a broken font", "hidden sheet")
 
 
 def accepted(n_deletions: int, n_insertions: int, n_moves: int, n_comments: int) -> str:

@@ -36,7 +36,7 @@ def marked(soup: Any) -> str:
     for node in list(soup.descendants):  # once, as each search takes as long
         if isinstance(node, Tag):
             of_name.setdefault(node.name, []).append(node)
-            style = node.attrs.get("style", "")
+            style = str(node.attrs.get("style", ""))
             if "hidden" in node.attrs or (style and _HIDDEN.search(style)):
                 hidden.append(node)
             if style and _STRUCK.search(style):
