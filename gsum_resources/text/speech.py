@@ -131,7 +131,7 @@ def without_names(text: str) -> str:
 
 def _name_like(label: str) -> bool:
     words = label.split()
-    capitals = all(w[0].isupper() or w[0].isdigit() or w in _NAME_WORDS for w in words)
+    capitals = all(w != w.lower() or w[0].isdigit() or w in _NAME_WORDS for w in words)
     is_name = capitals and words[0].casefold() not in _NO_NAMES
     return len(words) <= 6 and is_name and not label.endswith((".", ",", "-"))
 

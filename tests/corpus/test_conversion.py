@@ -544,6 +544,55 @@ def test_files_without_captions_are_refused(suffix: str, content: bytes) -> None
         convert(suffix, content)
 
 
+CUES = {
+    ".vtt": ("WEBVTT\n\n", "{:02d}:00.000 --> {:02d}:03.000\n{}"),
+    ".srt": ("", "1\n00:{:02d}:00,000 --> 00:{:02d}:03,000\n{}"),
+    ".sbv": ("", "0:{:02d}:00.000,0:{:02d}:03.000\n{}"),
+}
+
+
+def captions(suffix: str, *texts: str) -> bytes:
+    head, cue = CUES[suffix]
+    return (head + "\n\n".join(cue.format(i, i, text) for i, text in enumerate(texts))).encode()
+
+
+@pytest.mark.parametrize("suffix", CUES)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text", ["\nTom: It cost 7.", "Tom: It\n\ncost 7.", "Tom: It\n \n\ncost 7."]
+)
+def test_blank_lines_end_no_caption(suffix: str, end: str, text: str) -> None:
+    content = captions(suffix, "Ada: Done.", text, "Ada: Thanks.").replace(b"\n", end.encode())
+    assert convert(suffix, content).text == "Ada: Done.\nTom: It cost 7.\nAda: Thanks."
+
+
+@pytest.mark.parametrize(
+    ("begins", "name"),
+    [
+        ("charles babbage", "Charles Babbage"),
+        ("iPhone", "iPhone"),
+        ("[SPEAKER_00]", "SPEAKER_00"),
+        ("2nd Floor Room", "Caller 2nd Floor Room"),
+        ("Dr. van der Berg", "Dr. van der Berg"),
+    ],
+)
+def test_speakers_are_named_in_any_case(begins: str, name: str) -> None:
+    content = captions(
+        ".vtt", "Ada: Hi.", f"{begins}: I pay.", "Ada: All?", f"{begins}: All of it."
+    )
+    text = convert(".vtt", content).text
+    assert text == f"Ada: Hi.\n{name}: I pay.\nAda: All?\n{name}: All of it."
+    assert speaker_labels([text]) == {"Ada", name}
+
+
+def test_words_before_a_colon_are_no_speaker() -> None:
+    content = captions(
+        ".vtt", "Ada: Hi.", "so the thing is: we pay.", "Tom: No.", "at 10: 30 of us."
+    )
+    text = convert(".vtt", content).text
+    assert text == "Ada: Hi. so the thing is: we pay.\nTom: No. at 10: 30 of us."
+
+
 def test_a_malformed_caption_costs_itself_alone() -> None:
     torn = ZOOM.replace("00:00:05.100 -->", "00:00:xx -->")
     assert convert(".vtt", torn.encode()).text == "Ada Brown: Good morning.\nBen Ito: It broke."

@@ -3,7 +3,8 @@
 import html
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ UNKNOWN = "Unknown Speaker"
 
 _TIME = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?)"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
+_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, besides captions
 _SBV_TIMES = re.compile(rf"{_TIME},{_TIME}$")
 _TAG = re.compile(
     r"<v(?:\.[^\s<>]*)?[ \t]+(?P<name>[^<>\n]+)>|(?P<end></v>)"
@@ -22,7 +24,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|lrm|rlm|#\d{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
-_LABEL = re.compile(r"(?:>>+\s*|[-–]\s+)?([^\W\d_][^\n:?!;\"“”]{0,59}?)[ \t]*:[ \t]+(?=\S)")
+_LABEL = re.compile(r"(?:>>+\s*|[-–]\s+)?(\[?[^\W_][^\n:?!;\"“”]{0,59}?)[ \t]*:[ \t]+(?=\S)")
 _CHANGE = re.compile(r"(?:>>+\s*|[-–]\s+)(?=\S)")  # another speaker, who is not named
 _SMALL = frozenset({"of", "the", "and", "de", "van", "von", "der", "la", "le", "du", "da", "di"})
 _UNNAMED = re.compile(r"[:?!;\"“”<>]|(?<!\S)[^\w\s(]+")
@@ -52,7 +54,11 @@ class _Caption:
 def convert_captions(content: bytes, _: Report) -> Converted:
     """Return captions as a transcript, one line "Name: text" per turn, with the captions' times."""
     captions = _without_repeats(_captions(decoded_text(content).strip("\ufeff \t\n")))
-    speech = [spoken for caption in captions for spoken in _speech_of(caption)]
+    begun = Counter(
+        label[1] for c in captions for line in c.lines[:1] if (label := _LABEL.match(line))
+    )
+    names = frozenset(name for name, n in begun.items() if n > 1)
+    speech = [spoken for caption in captions for spoken in _speech_of(caption, names)]
     if not speech:
         raise ConversionError("it has no captions with text; export the transcript again")
     has_tags = any(tag["name"] for c in captions for tag in _TAG.finditer("\n".join(c.lines)))
@@ -67,6 +73,7 @@ def _captions(text: str) -> list[_Caption]:
         _TIMES.sub(lambda times: " --> ".join(_full_time(time) for time in times.groups()), line)
         for line in text.split("\n")
     ]
+    lines = _unbroken(lines)
     form = "vtt" if text.startswith("WEBVTT") else "srt"
     if form == "srt" and _SBV_TIMES.match(lines[0]):
         form = "sbv"
@@ -82,6 +89,21 @@ def _captions(text: str) -> list[_Caption]:
         _Caption(_ms(c.start), _ms(c.end), tuple(line for line in c.lines if line.strip()))
         for c in captions
     ]
+
+
+def _unbroken(lines: Sequence[str]) -> list[str]:
+    """Return lines without the blank ones within a caption, at which parsers end it."""
+    following: list[str] = []  # the lines from the next one that is not blank, at most two
+    kept: list[str] = []
+    is_next = False
+    for line in reversed(lines):
+        begins = any("-->" in later or _SBV_TIMES.match(later) for later in following)
+        if line.strip() or begins or not following or _BLOCK.match(following[0]):
+            kept.append(line)
+        if line.strip():
+            following = [line, *following[:1]] if following and is_next else [line]
+        is_next = bool(line.strip())
+    return kept[::-1]
 
 
 def _full_time(time: str) -> str:
@@ -134,15 +156,18 @@ def _plain(text: str) -> str:
     return " ".join(_ENTITY.sub(lambda entity: html.unescape(entity[0]), untagged).split())
 
 
-def _speech_of(caption: _Caption) -> Iterator[Speech]:
-    """Yield the words of each speaker: of voice tags, or of lines that begin with a name."""
+def _speech_of(caption: _Caption, known: Collection[str]) -> Iterator[Speech]:
+    """Yield the words of each speaker: of voice tags, or of lines that begin with a name.
+
+    Parameter `known`: what more than one caption begins with, which are names in any case.
+    """
     text = "\n".join(caption.lines)
     tags = [tag for tag in _TAG.finditer(text) if tag["name"] or tag["end"]]
     bounds = [0, *(tag.start() for tag in tags), len(text)]
     names = [None, *(_name(tag["name"]) if tag["name"] else None for tag in tags)]
     for name, start, end in zip(names, bounds, bounds[1:], strict=False):
         if name is None:
-            for speaker, words in _labelled(text[start:end].split("\n")):
+            for speaker, words in _labelled(text[start:end].split("\n"), known):
                 yield Speech(speaker, words, caption.start, caption.end)
         elif words := _plain(text[start:end]).removeprefix(f"{name}: "):
             yield Speech(name, words, caption.start, caption.end)
@@ -151,15 +176,15 @@ def _speech_of(caption: _Caption) -> Iterator[Speech]:
 def _name(tagged: str) -> str | None:
     """Return a name in the form of a label that `speaker_labels` recognizes in a transcript."""
     words = [
-        word if word in _SMALL else word[0].upper() + word[1:]
+        word if word in _SMALL or not word.islower() else word[0].upper() + word[1:]
         for word in _UNNAMED.sub(" ", _plain(tagged).replace("&", " and ")).split()
     ]
     if words and not words[0][0].isalpha():  # a telephone number
         words = ["Caller", *(word.lstrip("(") for word in words)]
-    return " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(") or None
+    return " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(]") or None
 
 
-def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
+def _labelled(lines: Sequence[str], names: Collection[str]) -> list[tuple[str | None, str]]:
     """Return speaker and words of lines; one without a name continues the line before it.
 
     A speaker who changes without a name is "".
@@ -167,7 +192,7 @@ def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
     pairs: list[tuple[str | None, str]] = []
     for line in filter(None, map(_plain, lines)):
         label = _LABEL.match(line)
-        if label and _is_name(label[1]):
+        if label and (label[1] in names or _is_name(label[1])):
             pairs.append((_name(label[1]), line[label.end() :]))
         elif change := _CHANGE.match(line):
             pairs.append(("", line[change.end() :]))
@@ -180,9 +205,10 @@ def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
 
 def _is_name(label: str) -> bool:
     words = label.split()
-    begins = all(w[0].upper() == w[0] or w in _SMALL for w in words)
+    begins = all(w[0].upper() == w[0] or w != w.lower() or w in _SMALL for w in words)
     is_sentence = label.endswith((".", ",")) and len(words[-1]) > len("Jr.")
-    return len(words) <= _MOST_WORDS and begins and not is_sentence
+    has_letter = any(character.isalpha() for character in label)
+    return len(words) <= _MOST_WORDS and begins and has_letter and not is_sentence
 
 
 def _attributed(speech: Sequence[Speech], has_tags: bool) -> list[Speech]:

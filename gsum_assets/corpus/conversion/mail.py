@@ -16,7 +16,10 @@ from gsum_assets.corpus.conversion.formats import (
 from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
 
 _HEADERS = ("From", "To", "Cc", "Date")
-_MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a message of a mailbox
+_BORDER = re.compile(rb"^From ([^\n]*)\n(?=[!-9;-~]+:)", re.MULTILINE)  # a header follows
+_TIME = re.compile(rb"[A-Z][a-z]{2} +\d{1,2} \d{1,2}:\d{2}")  # as in "Mon Mar  3 10:00:00 2025"
+_COVERED = 0.8  # share of the words of one alternative in the other that makes it superfluous
+_SHORT = 30  # words of a plain alternative that may say only that there is HTML
 
 
 def convert_message(content: bytes, _: Report) -> Converted:
@@ -25,11 +28,11 @@ def convert_message(content: bytes, _: Report) -> Converted:
     subject = _header(message, "Subject")
     if not any(_header(message, name) for name in (*_HEADERS, "Subject")):
         raise ConversionError("no mail: it has no header From, To, Date or Subject; save it again")
-    body = _body(message)
+    attached: list[str] = []
+    body = _body(message, attached)
     if not body.strip() and not subject:
         raise ConversionError("the message has no text; remove it")
     head = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
-    attached = [part.get_filename() or "a file" for part in message.iter_attachments()]
     tail = [f"Attached, not read: {', '.join(attached)}"] if attached else []
     blocks = [f"# {subject or 'No subject'}", "\n".join(head), body.strip(), *tail]
     return Converted(useful_title(subject), "\n\n".join(block for block in blocks if block))
@@ -38,10 +41,10 @@ def convert_message(content: bytes, _: Report) -> Converted:
 def convert_mailbox(content: bytes, report: Report) -> Converted:
     """Return all messages of a mailbox, one after the other."""
     normalized = content.replace(b"\r\n", b"\n")
-    begins = list(_MESSAGE.finditer(normalized))
+    begins = [border for border in _BORDER.finditer(normalized) if _is_border(normalized, border)]
     starts = [begin.end() for begin in begins]
     ends = [*(begin.start() for begin in begins[1:]), len(normalized)]
-    if not starts or not _MESSAGE.match(normalized):
+    if not begins or begins[0].start():
         raise ConversionError('no mailbox: it does not begin with a line "From …"; export it again')
     texts = []
     for start, end in zip(starts, ends, strict=True):
@@ -55,6 +58,12 @@ def convert_mailbox(content: bytes, report: Report) -> Converted:
     return Converted("", "\n\n".join(texts))
 
 
+def _is_border(content: bytes, border: re.Match[bytes]) -> bool:
+    """Return whether a line "From …" begins a message, and is no sentence of one."""
+    is_after_blank = content[: border.start()].endswith(b"\n\n") or not border.start()
+    return bool(_TIME.search(border[1])) or (is_after_blank and b"@" in border[1])
+
+
 def _header(message: EmailMessage, name: str) -> str:
     """Return a header on one line; a malformed one counts as missing."""
     try:
@@ -64,14 +73,47 @@ def _header(message: EmailMessage, name: str) -> str:
     return " ".join(value.encode("utf-8", "replace").decode().replace("\0", "").split())
 
 
-def _body(message: EmailMessage) -> str:
-    """Return the plain text of a message, or its HTML as Markdown."""
-    part = message.get_body(("plain", "html"))
-    if part is None:
+def _body(part: EmailMessage, attached: list[str]) -> str:
+    """Return the text of a message or of a part; add the names of what is not read to `attached`.
+
+    Of alternatives that say the same the plain one counts, of others the longer one or both.
+    """
+    kind = part.get_content_type()
+    if kind == "message/rfc822" and part.is_multipart():
+        forwarded = cast(EmailMessage, part.get_payload(0))
+        lines = [f"{n}: {v}" for n in (*_HEADERS, "Subject") if (v := _header(forwarded, n))]
+        head = ["Forwarded message", *lines]
+        return "\n".join(head) + "\n\n" + _body(forwarded, attached)
+    if part.is_multipart():
+        parts = cast(list[EmailMessage], part.get_payload())
+        texts = [_body(inner, attached) for inner in parts]
+        if kind == "multipart/alternative":
+            texts = _alternatives(texts)
+        return "\n\n".join(text.strip("\n") for text in texts if text.strip())
+    if not kind.startswith(("text/plain", "text/html", "multipart/")) or part.is_attachment():
+        attached.append(part.get_filename() or "a file")
         return ""
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""
     charset = part.get_content_charset()
-    if part.get_content_subtype() == "html":
+    if kind == "text/html":
         return html_to_markdown(decoded(content, charset), whole=True).text
     return tidied(decoded(content, charset))
+
+
+def _alternatives(texts: list[str]) -> list[str]:
+    """Return the texts of a message's alternatives, without those that another one contains."""
+    chosen: list[str] = []
+    for text in texts:  # the plain one is first
+        words = _words(text)
+        first = _words(chosen[0]) if chosen else set()
+        if not words or (first and len(words & first) >= _COVERED * len(words)):
+            continue
+        says_html = len(first) <= _SHORT and "html" in first
+        is_covered = len(words & first) >= _COVERED * len(first)
+        chosen = [text] if says_html or is_covered else [*chosen, text]
+    return chosen
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
