@@ -1,7 +1,7 @@
 """Text of RTF files, with notes, comments, tables, and what is deleted, hidden or raised in it."""
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gsum_assets.corpus.conversion.formats import (
     ConversionError,
@@ -36,12 +36,18 @@ hlinkbase revtim printim buptim passwordhash
 """
 _UNREAD = frozenset(_DESTINATIONS.split())
 _READ = frozenset(["shpinst", "shptxt", "annotation", "atnauthor", "formfield", "fldinst", "mmath"])
+_OWN = ("footnote", "annotation", "atnauthor", "title", "fldinst", "formfield", "fonttbl")
+_HANDLED = """
+u par sect page cell nestcell row nestrow pard outlinelevel plain super up sub dn nosupersub v
+deleted strike striked intbl revised uc ansicpg f af fcharset fftype ffres ffdefres header headerl
+headerr headerf footer footerl footerr footerf
+"""
+_KNOWN = _UNREAD | _READ | {*_HANDLED.split(), *_CHARACTERS, *_OWN}
 _EDGES = re.compile(r"(header|footer)[lrf]?")
 _FRACTION = re.compile(r"EQ\s*\\+f\s*\(([^,;()]*)[,;]([^()]*)\)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """Of a group: where its text goes, the encoding of its bytes, and its form."""
 
     target: str = "text"
@@ -80,7 +86,7 @@ class _Reader:
         while match := _TOKEN.search(source, at):
             at = match.end()
             word, number, code, sign, brace, text = match.groups()
-            if code is None:
+            if code is None and self._bytes:
                 self._decode()
             if brace == "{":
                 self._states.append(self._state)
@@ -100,8 +106,10 @@ class _Reader:
                 self._add(_CHARACTERS.get(sign, ""))
             elif text:
                 skipped, self._skip = min(self._skip, len(text)), 0
-                raw = text[skipped:].encode("latin-1", "replace")
-                self._add(raw.decode(self._state.codec, "replace"))
+                text = text[skipped:]
+                if not text.isascii():
+                    text = text.encode("latin-1", "replace").decode(self._state.codec, "replace")
+                self._add(text)
             is_optional = sign == "*"
         self._decode()
         self._end_paragraph()
@@ -182,6 +190,8 @@ class _Reader:
         self._paragraphs.append(text)
 
     def _word(self, word: str, number: int | None, is_optional: bool) -> None:
+        if not is_optional and word not in _KNOWN:
+            return
         state = self._state
         is_on = number != 0
         if word in _CHARACTERS:
@@ -204,28 +214,28 @@ class _Reader:
             self._paragraphs.append(f"| {' | '.join(self._cells)} |")
             self._cells = []
         elif word == "pard":
-            self._level, self._state = -1, replace(state, in_table=False)
+            self._level, self._state = -1, state._replace(in_table=False)
         elif word == "outlinelevel" and number is not None:
             self._level = number if number < 9 else -1
         elif word == "plain":
-            self._state = replace(state, place="", hidden=False, deleted=False, struck=False)
+            self._state = state._replace(place="", hidden=False, deleted=False, struck=False)
         elif word in ("super", "up", "sub", "dn", "nosupersub"):
             place = {"super": "^", "up": "^", "sub": "_", "dn": "_"}.get(word, "") if is_on else ""
-            self._state = replace(state, place=place)
+            self._state = state._replace(place=place)
         elif word in ("v", "deleted", "strike", "striked", "intbl"):
             name = {"v": "hidden", "deleted": "deleted", "intbl": "in_table"}.get(word, "struck")
-            self._state = replace(state, **{name: is_on})
+            self._state = state._replace(**{name: is_on})
             self.changes["deletion"] += word == "deleted" and is_on
         elif word == "revised":
             self.changes["insertion"] += is_on
         elif word == "uc" and number is not None:
-            self._state = replace(state, n_skipped=max(0, number))
+            self._state = state._replace(n_skipped=max(0, number))
         elif word == "ansicpg" and number:
             self._default = _known(f"cp{number}")
-            self._state = replace(state, codec=self._default)
+            self._state = state._replace(codec=self._default)
         elif word in ("f", "af") and number is not None:
             self._font = number
-            self._state = replace(state, codec=self._fonts.get(number, self._default))
+            self._state = state._replace(codec=self._fonts.get(number, self._default))
         elif word == "fcharset" and number is not None and state.target == "fonttbl":
             self._fonts[self._font] = (
                 _CHARSETS.get(number, self._default) if number > 1 else self._default
@@ -239,22 +249,14 @@ class _Reader:
         target = self._state.target
         if target == "unread":
             return
-        if word in (
-            "footnote",
-            "annotation",
-            "atnauthor",
-            "title",
-            "fldinst",
-            "formfield",
-            "fonttbl",
-        ):
+        if word in _OWN:
             target = word
             self._box = {}
         elif _EDGES.fullmatch(word):
             target = "edge"
         elif word in _UNREAD or (is_optional and word not in _READ):
             target = "unread"
-        self._state = replace(self._state, target=target)
+        self._state = self._state._replace(target=target)
 
 
 def _known(codec: str) -> str:
