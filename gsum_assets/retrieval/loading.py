@@ -40,16 +40,35 @@ def collection_of(
 
 def _collection(inputs: Inputs, with_vectors: bool, keep_indexes: bool) -> Collection:
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
-    rows = chunks.columns(_PLACES)
-    passages = Collection.from_tables(documents.columns(["document_id"]), rows)
+    passages = _passages_of(inputs)
     collection = replace(
         passages,
         document_texts=_late(passages.document_ids, documents, "document_id"),
         chunk_texts=_late(passages.chunk_ids, chunks, "chunk_id"),
         cache=inputs.array_cache if keep_indexes else None,
-        text_digests=text_digests(passages, rows),
     )
     return with_vectors_of(inputs, collection) if with_vectors else collection
+
+
+_last: dict[tuple[str | None, ...], Collection] = {}
+"""Passages of the large corpus that this process read last, which takes seconds for each step."""
+
+
+def _passages_of(inputs: Inputs) -> Collection:
+    """Return the passages without texts and vectors, recorded as inputs even if not read again."""
+    documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
+    versions = documents.version(), chunks.version()
+    key = (inputs.store.root if inputs.store else None, *versions)
+    if key in _last:
+        return _last[key]
+    rows = chunks.columns(_PLACES)
+    passages = Collection.from_tables(documents.columns(["document_id"]), rows)
+    passages = replace(passages, text_digests=text_digests(passages, rows))
+    is_large = rows.num_rows >= MAPPED_FROM and None not in key
+    if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
+        _last.clear()
+        _last[key] = passages
+    return passages
 
 
 def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:

@@ -1,6 +1,7 @@
 """The collection of a corpus: texts are read when used, many vectors are mapped."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,7 @@ def home(tmp_path, monkeypatch) -> Home:
 
     monkeypatch.setattr(here.store, "read", recorded)
     monkeypatch.setattr(loading, "MAPPED_FROM", 1)
+    monkeypatch.setattr(loading, "_last", {})
     monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     return here
 
@@ -97,6 +99,22 @@ def test_vectors_are_read_once_and_mapped(home):
     np.testing.assert_array_equal(first, again)
     assert not [table for table, *_ in home.read if table == "chunk_embeddings"]
     assert not [columns for _, columns, _ in home.read if "text" in (columns or ())]
+
+
+def test_passages_are_read_once_until_they_change(home):
+    before = collection_of(home.inputs()).chunk_ids
+    home.read.clear()
+    noted = []
+    inputs = home.inputs()
+    for name in ("documents", "chunks"):
+        partitions = [Partition(CORPUS, bucket) for bucket in ("0000", "0001")]
+        lazy = lazy_rows(home.store, TABLES[name], partitions, note=noted.append)
+        inputs = replace(inputs, tables={**inputs.tables, name: lazy})
+    assert collection_of(inputs).chunk_ids == before
+    assert not [table for table, *_ in home.read if table in ("documents", "chunks")]
+    assert len(noted) >= 2  # what is not read again is recorded as an input all the same
+    home.write({"chunks": tables()[1].slice(1), "chunk_embeddings": tables()[2].slice(1)})
+    assert collection_of(home.inputs()).chunk_ids == before[1:]
 
 
 def test_other_vectors_of_the_same_chunks_are_read_again(home):
