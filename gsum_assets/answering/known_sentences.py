@@ -32,10 +32,12 @@ def lend_vectors(workspace: Workspace, corpus: str, passages: Mapping[str, str])
     new = {chunk_id: text for chunk_id, text in passages.items() if not model.has_read(text)}
     if not new or not (index := _index(workspace, corpus, model)):
         return
-    for text, stored in zip(new.values(), index.of(list(new)), strict=True):
+    stored = index.of(list(new))
+    for number, text in enumerate(new.values()):
         sentences = [sentence.text for sentence in read_sentences([text])]
-        if stored is not None and len(stored.vectors) == len(sentences):
-            model.learn(text, dict(zip(sentences, stored.vectors, strict=True)))
+        vectors = stored.vectors_of(number)
+        if len(vectors) and len(vectors) == len(sentences):
+            model.learn(text, dict(zip(sentences, vectors, strict=True)))
 
 
 def _index(workspace: Workspace, corpus: str, model: ExtractiveModel) -> SentenceIndex | None:
@@ -58,11 +60,11 @@ def _is_of(index: SentenceIndex, workspace: Workspace, corpus: str, model: Extra
     """Return whether the vectors are those of the model's embedder, by one of them."""
     chunks = workspace.rows("chunks", corpus)
     for chunk_id in chunks.columns(["chunk_id"])["chunk_id"].slice(0, 20).to_pylist():
-        (stored,) = index.of([chunk_id])
-        if stored is not None:
+        stored = index.of([chunk_id]).vectors
+        if len(stored):
             (text,) = chunks.rows_with("chunk_id", [chunk_id])["text"].to_pylist()
             first = read_sentences([text])[0].text
             vector = model.embedder.embed([first])[0]
-            same_length = vector.shape == stored.vectors[0].shape
-            return same_length and float(np.dot(vector, stored.vectors[0])) > _ALIKE
+            same_length = vector.shape == stored[0].shape
+            return same_length and float(np.dot(vector, stored[0])) > _ALIKE
     return False

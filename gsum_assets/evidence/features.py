@@ -1,7 +1,7 @@
 """What a passage has in common with a question, alone and by its neighbours and nearest."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,17 +80,16 @@ def signals(
     bm25 : of each passage for the question, `(n,)`.
     having : which of the question's terms each passage has, `(n_terms, n)`.
     """
-    joined = scope.joined
-    n_sentences = len(joined.vectors)
-    similar = np.round(joined.vectors @ question.vector, 6) if n_sentences else np.empty(0)
-    best, best_3, best_8 = joined.means_of_best(similar, (1, 3, 8))
+    vectors = scope.sentences.vectors
+    similar = np.round(vectors @ question.vector, 6) if len(vectors) else np.empty(0)
+    best, best_3, best_8 = scope.sentences.means_of_best(similar, (1, 3, 8))
     return {
         "dense": np.round(scope.vectors @ question.vector, 6).astype(np.float64),
         "BM25": bm25.astype(np.float64),
         "best sentence": best,
         "best 3 sentences": best_3,
         "best 8 sentences": best_8,
-        "best window": joined.best_windows(question.vector),
+        "best window": scope.sentences.best_windows(question.vector),
         "words of the question": coverage(having),
     }
 
@@ -139,19 +138,21 @@ def coverage(having: np.ndarray) -> np.ndarray:
     return shares / (total or 1.0)
 
 
-def named(passages: Sequence[Sentences | None], question: str) -> np.ndarray:
-    """Return the share of words by speakers whom the question names, if in part, `(n,)`."""
-    text, shares = question.lower(), np.zeros(len(passages))
-    speakers = {speaker for passage in passages if passage for speaker in passage.shares}
+def named(sentences: Sentences, question: str) -> np.ndarray:
+    """Return the share of each passage's words by speakers whom the question names, `(n,)`.
+
+    A part of a name of more than three letters is enough.
+    """
+    text, speakers = question.lower(), [name.lower() for name in sentences.speakers.tolist()]
     wanted = {
         speaker
-        for speaker in speakers
+        for speaker in set(speakers) - {""}
         if speaker in text or any(len(part) > 3 and part in text for part in speaker.split())
     }
-    for i, passage in enumerate(passages if wanted else ()):
-        if passage is not None:
-            shares[i] = sum(share for name, share in passage.shares.items() if name in wanted)
-    return shares
+    n, owners = len(sentences.passages), sentences.owners
+    shares = sentences.n_words / np.maximum(np.bincount(owners, sentences.n_words, n), 1)[owners]
+    is_wanted = np.array([speaker in wanted for speaker in speakers], bool)
+    return np.bincount(owners[is_wanted], shares[is_wanted], n)
 
 
 def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndarray:

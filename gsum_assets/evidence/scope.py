@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gsum_assets.evidence.sentence_index import JoinedSentences, SentenceIndex, Sentences
+from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences
 from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
@@ -28,7 +28,7 @@ class Scope:
     places : position of each passage in its document, 0 for the first to 1 for the last, `(n,)`.
     before, behind : passages directly before and behind in the document, `(n, FURTHEST)`, nearest
         first; -1 where there is none.
-    sentences : of each passage; None where it has none, `(n,)`.
+    sentences : sentences of these passages.
     """
 
     ids: Sequence[str]
@@ -36,21 +36,15 @@ class Scope:
     places: np.ndarray
     before: np.ndarray
     behind: np.ndarray
-    sentences: Sequence[Sentences | None]
+    sentences: Sentences
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def joined(self) -> JoinedSentences:
-        """The sentences of all passages."""
-        return JoinedSentences(self.sentences)
-
-    @cached_property
     def is_speech(self) -> bool:
         """Whether the sentences are said by speakers."""
-        passages = [passage for passage in self.sentences if passage is not None]
-        return is_speech([speaker for passage in passages for speaker in passage.speakers])
+        return is_speech(self.sentences.speakers.tolist())
 
     @cached_property
     def nearest(self) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Sentences of all passages with their vectors, so that a question needs only its own vector."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,8 @@ SENTENCES_MAPPED_FROM = 2**13
 """Chunks from which their sentences are mapped into memory; fewer take 100 MB."""
 
 _KEPT_AS = "sentences"
-_KEPT = 2**13  # passages whose sentences, without vectors, stay in memory: some 15 MB
 _WINDOWS = (3, 6)  # sentences
+_NONE = np.empty((0, 1), np.float32)
 
 
 def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
@@ -49,49 +48,48 @@ def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sentences of one passage, in order.
+    """Sentences of some passages, passage by passage.
 
     Attributes
     ----------
-    vectors : unit vectors, `(n_sentences, dim)`.
-    n_words : `(n_sentences,)`.
-    speakers : `(n_sentences,)`; "" for prose.
+    passages : ids, `(n_passages,)`.
+    starts : index of each passage's first sentence, then n, `(n_passages + 1,)`.
+    vectors : unit vectors, `(n, dim)`.
+    n_words, speakers : `(n,)`; the speaker is "" for prose.
     """
 
+    passages: np.ndarray
+    starts: np.ndarray
     vectors: np.ndarray
     n_words: np.ndarray
-    speakers: Sequence[str]
+    speakers: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rows: pa.Table) -> "Sentences":
+        """Return rows of `evidence.sentences`, at least one, in any order; passages by id."""
+        rows = rows.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
+        ids = rows["chunk_id"].to_pylist()
+        passages, starts = np.unique(np.array(ids), return_index=True)
+        return cls(
+            passages,
+            np.append(starts, len(ids)),
+            stacked(rows["embedding"]),
+            rows["n_words"].to_numpy(),
+            np.array(rows["speaker"].to_pylist()),
+        )
+
+    def vectors_of(self, passage: int) -> np.ndarray:
+        """Return the vectors of passage number `passage`, `(n_sentences, dim)`."""
+        return self.vectors[slice(*self.starts[passage : passage + 2].tolist())]
 
     @cached_property
-    def shares(self) -> Mapping[str, float]:
-        """Share of the words by speaker, in lower case; prose has none."""
-        total = float(self.n_words.sum()) or 1.0
-        shares: dict[str, float] = {}
-        for speaker, n in zip(self.speakers, self.n_words.tolist(), strict=True):
-            if speaker:
-                shares[speaker.lower()] = shares.get(speaker.lower(), 0.0) + n / total
-        return shares
+    def owners(self) -> np.ndarray:
+        """Number of the passage of each sentence, `(n,)`."""
+        return np.repeat(np.arange(len(self.passages)), np.diff(self.starts))
 
-
-class JoinedSentences:
-    """Sentences of all passages of a scope, one after another.
-
-    Attributes
-    ----------
-    vectors : unit vectors, `(n, dim)`.
-    """
-
-    def __init__(self, passages: Sequence[Sentences | None]) -> None:
-        self._n_passages = len(passages)
-        present = [(i, sentences) for i, sentences in enumerate(passages) if sentences is not None]
-        lengths = np.array([len(sentences.vectors) for _, sentences in present], int)
-        self._owners = np.repeat(np.array([i for i, _ in present], int), lengths)
-        vectors = [sentences.vectors for _, sentences in present]
-        self.vectors = np.concatenate(vectors or [np.empty((0, 1), np.float32)])
-        counts = [sentences.n_words for _, sentences in present]
-        self._n_words = np.concatenate([np.empty(0, int), *counts])
-        ends = np.repeat(np.cumsum(lengths), lengths)
-        self._bounds = _windows(ends - np.repeat(lengths, lengths), ends)
+    @cached_property
+    def _bounds(self) -> np.ndarray:
+        return _windows(self.starts[self.owners], self.starts[self.owners + 1])
 
     @cached_property
     def _lengths(self) -> np.ndarray:
@@ -104,7 +102,7 @@ class JoinedSentences:
         for apart in range(min(max(_WINDOWS), len(self.vectors))):
             n = len(self.vectors) - apart
             products = np.einsum("ij,ij->i", self.vectors[:n], self.vectors[apart:])
-            sums = _sums(products * self._n_words[:n] * self._n_words[apart:])
+            sums = _sums(products * self.n_words[:n] * self.n_words[apart:])
             lower = np.minimum(first, n)
             upper = np.maximum(last - apart, lower)
             squares += (2 if apart else 1) * (sums[upper] - sums[lower])
@@ -115,13 +113,13 @@ class JoinedSentences:
 
         Means are `(n_passages,)`; 0 for a passage without sentences.
         """
-        order = np.lexsort((-values, self._owners))  # the passages stay where they are
-        counts = np.bincount(self._owners, minlength=self._n_passages)
+        order = np.lexsort((-values, self.owners))  # the passages stay where they are
+        counts = np.bincount(self.owners, minlength=len(self.passages))
         rank = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
         means = []
         for n in numbers:
             best = rank < n
-            sums = np.bincount(self._owners[best], values[order[best]], minlength=self._n_passages)
+            sums = np.bincount(self.owners[best], values[order[best]], minlength=len(self.passages))
             means.append(sums / np.clip(counts, 1, n))
         return means
 
@@ -131,12 +129,12 @@ class JoinedSentences:
         A window is 3 or 6 sentences in a row, or a whole shorter passage; its vector is the sum of
         the sentences' vectors, each weighted by its words.
         """
-        best = np.full(self._n_passages, -np.inf)
+        best = np.full(len(self.passages), -np.inf)
         if len(self._bounds):
-            sums = _sums((self.vectors @ question) * self._n_words)
+            sums = _sums((self.vectors @ question) * self.n_words)
             first, last = self._bounds.T
             cosines = (sums[last] - sums[first]) / (self._lengths + 1e-9)
-            np.maximum.at(best, self._owners[first], np.round(cosines, 6))
+            np.maximum.at(best, self.owners[first], np.round(cosines, 6))
         return np.where(np.isfinite(best), best, 0.0)
 
 
@@ -157,86 +155,49 @@ def _sums(values: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
-class SentenceArrays(NamedTuple):
-    """Sentences of some passages, passage by passage.
-
-    Attributes
-    ----------
-    passages : ids, ascending, `(n_passages,)`.
-    starts : index of each passage's first sentence, then n, `(n_passages + 1,)`.
-    vectors : unit vectors, `(n, dim)`.
-    n_words, speakers : `(n,)`.
-    """
-
-    passages: np.ndarray
-    starts: np.ndarray
-    vectors: np.ndarray
-    n_words: np.ndarray
-    speakers: np.ndarray
-
-    @classmethod
-    def of(cls, rows: pa.Table) -> "SentenceArrays":
-        """Return rows of `evidence.sentences`, at least one, in any order."""
-        rows = rows.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
-        ids = rows["chunk_id"].to_pylist()
-        passages, starts = np.unique(np.array(ids), return_index=True)
-        return cls(
-            passages,
-            np.append(starts, len(ids)),
-            stacked(rows["embedding"]),
-            rows["n_words"].to_numpy(),
-            np.array(rows["speaker"].to_pylist()),
-        )
-
-    def at(self, index: int) -> Sentences:
-        """Return the sentences of passage number `index`."""
-        of_passage = slice(*self.starts[index : index + 2].tolist())
-        return Sentences(
-            self.vectors[of_passage], self.n_words[of_passage], self.speakers[of_passage].tolist()
-        )
-
-
 class SentenceIndex:
-    """The table `evidence.sentences` by passage.
+    """The table `evidence.sentences` by passage, in parts without common passages."""
 
-    Parameters
-    ----------
-    parts : each with passages that others lack.
-    """
-
-    def __init__(self, parts: Sequence[SentenceArrays]) -> None:
+    def __init__(self, parts: Sequence[Sentences]) -> None:
         self._parts = parts
-        self._passage = lru_cache(_KEPT)(lambda part, position: parts[part].at(position))
 
     @classmethod
     def of_rows(cls, rows: pa.Table) -> "SentenceIndex":
         """Return the index of rows in any order."""
-        return cls([SentenceArrays.of(rows)] if rows.num_rows else [])
+        return cls([Sentences.from_rows(rows)] if rows.num_rows else [])
 
     @property
     def dim(self) -> int | None:
         """Length of the vectors; None without any."""
         return self._parts[0].vectors.shape[1] if self._parts else None
 
-    def of(self, chunk_ids: Sequence[str]) -> list[Sentences | None]:
-        """Return the sentences of each passage, None for one that has none, `(n,)`."""
-        ids = np.array(chunk_ids)
-        sentences: list[Sentences | None] = [None] * len(ids)
+    def of(self, chunk_ids: Sequence[str]) -> Sentences:
+        """Return the sentences of some passages, in the order of these."""
+        ids = np.array(chunk_ids, str)
+        stored: dict[int, tuple[Sentences, slice]] = {}
         order = np.argsort(ids)  # in order, the search in a part is faster
-        for number, part in enumerate(self._parts):
+        for part in self._parts:
             positions = np.searchsorted(part.passages, ids[order])
             positions = positions.clip(0, len(part.passages) - 1)
             for i in np.flatnonzero(part.passages[positions] == ids[order]).tolist():
-                sentences[order[i]] = self._passage(number, int(positions[i]))
-        return sentences
+                bounds = part.starts[positions[i] : positions[i] + 2].tolist()
+                stored[int(order[i])] = part, slice(*bounds)
+        lengths = np.zeros(len(ids), int)
+        chosen = [stored[passage] for passage in sorted(stored)]
+        lengths[sorted(stored)] = [rows.stop - rows.start for _, rows in chosen]
+        return Sentences(
+            ids,
+            np.append(0, np.cumsum(lengths)),
+            np.concatenate([part.vectors[rows] for part, rows in chosen] or [_NONE]),
+            np.concatenate([np.empty(0, int), *(part.n_words[rows] for part, rows in chosen)]),
+            np.concatenate([np.empty(0, str), *(part.speakers[rows] for part, rows in chosen)]),
+        )
 
 
 def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> SentenceIndex:
     """Return the index of `evidence.sentences`, mapped into memory if there are many passages.
 
-    Parameters
-    ----------
-    cache : keeps the arrays of each partition, so that an edit writes those of one.
+    `cache` keeps the arrays of each partition, so that an edit writes those of one.
     """
     if cache is None or n_chunks < SENTENCES_MAPPED_FROM or table.version() is None:
         return SentenceIndex.of_rows(table.get())
@@ -245,12 +206,12 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
         versions.append(version := str(part.version()))
         arrays = cache.read(_KEPT_AS, version)
         if arrays is None and (rows := part.get()).num_rows:
-            arrays = SentenceArrays.of(rows)._asdict()
+            arrays = vars(Sentences.from_rows(rows))
             if part.version() == version:  # not written meanwhile
                 cache.write(_KEPT_AS, version, arrays)
                 arrays = cache.read(_KEPT_AS, version) or arrays
         if arrays:
-            parts.append(SentenceArrays(**arrays))
+            parts.append(Sentences(**arrays))
     cache.keep_only(_KEPT_AS, versions)
     return SentenceIndex(parts)
 
@@ -262,4 +223,4 @@ def kept_sentences(table: Lazy, n_chunks: int, cache: ArrayCache) -> SentenceInd
     each = [(part, cache.read(_KEPT_AS, str(part.version()))) for part in table.parts()]
     if any(arrays is None and part.columns(["position"]).num_rows for part, arrays in each):
         return None
-    return SentenceIndex([SentenceArrays(**arrays) for _, arrays in each if arrays])
+    return SentenceIndex([Sentences(**arrays) for _, arrays in each if arrays])

@@ -19,7 +19,7 @@ from gsum_assets.evidence.features import (
     walk_from,
 )
 from gsum_assets.evidence.scope import FURTHEST, Scope, ScopeIndex
-from gsum_assets.evidence.sentence_index import JoinedSentences, Sentences
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from tests.evidence.toys import axis, index_of, random_units, sentences
 
 TEXTS = {"a": ["apple tree", "apple pear", "plum"], "b": ["pear"]}
@@ -83,9 +83,8 @@ def test_terms_are_those_that_passages_have(index: ScopeIndex) -> None:
 
 def test_speakers_are_named_by_a_part_of_their_name(index: ScopeIndex) -> None:
     assert column(index.scope(), "named speaker") == [0.75, 0, 0, 0]
-    first = index.scope().sentences[0]
-    assert first is not None
-    assert named([first, None], "What did Marit Olsen and TEO say?").tolist() == [1.0, 0.0]
+    sentences_of_two = index.scope(np.array([0, 2])).sentences
+    assert named(sentences_of_two, "What did Marit Olsen and TEO say?").tolist() == [1.0, 0.0]
 
 
 def test_positions_are_those_in_the_document(index: ScopeIndex) -> None:
@@ -159,19 +158,15 @@ def test_graph_features_of_random_passages_have_their_names() -> None:
 
 
 def test_best_windows_are_those_of_summed_vectors() -> None:
-    rng = np.random.default_rng(0)
-    passages = [
-        Sentences(random_units(n, 8, seed=n), rng.integers(1, 20, n), [""] * n) if n else None
-        for n in (2, 0, 7, 1, 3, 12)
-    ]
-    question = random_units(1, 8, seed=99)[0]
+    lengths = {"a": 2, "b": 0, "c": 7, "d": 1, "e": 3, "f": 12}
+    rows = [(name, i, "", i % 5 + 1) for name, n in lengths.items() for i in range(n)]
+    index = SentenceIndex.of_rows(sentences(rows, random_units(len(rows))))
+    question, passages = random_units(1, 8, seed=99)[0], index.of(list(lengths))
     expected = []
-    for one in passages:
-        n = 0 if one is None else len(one.vectors)
+    for number, n in enumerate(lengths.values()):
         spans = {(i, i + k) for k in (3, 6) for i in range(n - k + 1)}
         spans |= {(0, n) for k in (3, 6) if 0 < n < k}
-        sums = [(one.vectors[a:b] * one.n_words[a:b, None]).sum(axis=0) for a, b in spans]
+        vectors, n_words = passages.vectors_of(number), np.arange(n) % 5 + 1
+        sums = [(vectors[a:b] * n_words[a:b, None]).sum(axis=0) for a, b in spans]
         expected.append(max((v @ question / np.linalg.norm(v) for v in sums), default=0))
-    np.testing.assert_allclose(
-        JoinedSentences(passages).best_windows(question), expected, atol=2e-6
-    )
+    np.testing.assert_allclose(passages.best_windows(question), expected, atol=2e-6)

@@ -64,24 +64,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(str(tmp_path))
 
 
-def contents(found: Sequence[Sentences | None]) -> list:
-    return [one and (one.vectors.tolist(), list(one.n_words), list(one.speakers)) for one in found]
+def contents(found: Sentences) -> list:
+    return [vars(found)[n].tolist() for n in ("starts", "vectors", "n_words", "speakers")]
 
 
 def test_passages_have_their_sentences_in_order() -> None:
     rows = [row for own in PLACES.values() for row in own]
-    longer, second, gone, first, *others = SentenceIndex.of_rows(
-        sentences(rows, VECTORS[: len(rows)])
-    ).of(ASKED)
-    assert longer
-    assert second
-    assert first
-    assert [gone, *others] == [None] * 3
-    assert list(first.n_words) == [2, 3]
-    assert list(first.speakers) == ["", "Ann"]
-    np.testing.assert_array_equal(first.vectors, VECTORS[[1, 0]])
-    assert list(second.speakers) == ["Bo"]
-    assert list(longer.n_words) == [5]
+    found = SentenceIndex.of_rows(sentences(rows, VECTORS[: len(rows)])).of(ASKED)
+    assert found.starts.tolist() == [0, 1, 2, 2, 4, 4, 4]
+    assert found.n_words.tolist() == [5, 4, 2, 3]
+    assert found.speakers.tolist() == ["", "Bo", "", "Ann"]
+    np.testing.assert_array_equal(found.vectors, VECTORS[[3, 2, 1, 0]])
+    np.testing.assert_array_equal(found.vectors_of(3), VECTORS[[1, 0]])
 
 
 def test_many_are_mapped_and_equal_those_in_memory(home: Home) -> None:
@@ -98,8 +92,7 @@ def test_an_edit_writes_the_arrays_of_its_partition(home: Home) -> None:
     before = home.kept()
     assert len(before) == 2  # a partition without sentences needs none
     home.write("0001", PLACES["0001"], first=4)
-    edited = home.index().of(["sea-longer-0"])[0]
-    assert edited
+    edited = home.index().of(["sea-longer-0"])
     np.testing.assert_array_equal(edited.vectors, VECTORS[[4]])
     after = home.kept()
     assert len(after) == 2
@@ -111,5 +104,5 @@ def test_sentences_that_are_replaced_meanwhile_are_not_kept(
 ) -> None:
     versions = iter(range(100))
     monkeypatch.setattr(Lazy, "version", lambda _: str(next(versions)))
-    assert home.index().of(["mill-00"])[0]
+    assert len(home.index().of(["mill-00"]).vectors)
     assert not home.kept()
