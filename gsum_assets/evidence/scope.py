@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences
-from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
+from gsum_assets.retrieval.bm25 import chunk_index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_resources.text.speech import is_speech
@@ -89,7 +89,7 @@ class ScopeIndex:
         assert collection.embeddings is not None
         self._collection, self._sentences = collection, sentences
         self.vectors = collection.embeddings
-        self.bm25 = chunk_index(collection, Bm25Settings(words=words))
+        self.bm25 = chunk_index(collection, words)
         lengths = np.diff(collection.starts)
         self._owner = np.repeat(np.arange(len(lengths)), lengths)
         last = np.maximum(lengths - 1, 1)[self._owner]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
+from gsum_assets.retrieval.bm25 import Bm25Index
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, LEXICAL_WEIGHT, min_max
@@ -42,7 +42,7 @@ def relevance(
         documents = frozenset(scope.document_ids)
         own = [row for row in rows if row["document_id"] in documents]
         batch = questions.take(members)
-        index = Bm25Index.of([row["text"] for row in own], Bm25Settings(words=words))
+        index = Bm25Index.of([row["text"] for row in own], words)
         scores = min_max(index.scores(batch.texts))
         if not is_lexical:
             position = {row["chunk_id"]: i for i, row in enumerate(own)}

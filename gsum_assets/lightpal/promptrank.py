@@ -11,7 +11,7 @@ import numpy as np
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.published import INITIAL_SHARE, n_starts, with_context
+from gsum_assets.lightpal.published import n_starts, with_context
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Retriever, Scores
 from gsum_resources.protocols.models import PassageScorer
@@ -29,12 +29,7 @@ Path = tuple[int, ...]
 class PromptRank:
     """Retriever of initial passages, and of context passages by the probability of the question.
 
-    Parameters
-    ----------
-    initial : retriever of the initial passages.
-    graphs : directed graphs.
-    scorer : scores a question after a text.
-    k : K, number of passages in a context.
+    The graphs are directed; `k` is K, the number of passages in a context.
     """
 
     def __init__(
@@ -44,14 +39,9 @@ class PromptRank:
         graphs: ScopeGraphs,
         scorer: PassageScorer,
         k: int,
-        *,
-        share: float = INITIAL_SHARE,
-        beam: int = BEAM,
-        hops: int = HOPS,
     ) -> None:
         self._collection, self._initial, self._graphs = collection, initial, graphs
-        self._scorer, self._n_starts, self._share = scorer, n_starts(k), share
-        self._beam, self._hops = beam, hops
+        self._scorer, self._n_starts = scorer, n_starts(k)
 
     def scores(self, questions: Questions) -> Scores:
         """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
@@ -69,12 +59,11 @@ class PromptRank:
         ends = np.searchsorted(graph.sources[by_source], np.arange(1, graph.n_nodes))
         following = np.split(graph.targets[by_source], ends)  # targets of each node's edges
 
-        def read(question: int, order: np.ndarray) -> np.ndarray:
-            return self._read(questions[question], order, texts, following)
+        return with_context(
+            first, lambda i, order: self._best_paths(questions[i], order, texts, following)
+        )
 
-        return with_context(first, read, self._share)
-
-    def _read(
+    def _best_paths(
         self,
         question: str,
         order: np.ndarray,
@@ -84,11 +73,11 @@ class PromptRank:
         """Return the score of each passage's best path; passages on no path follow in order."""
         best_of = -np.inf * np.ones(len(texts))
         paths: list[Path] = [(int(passage),) for passage in order[: self._n_starts]]
-        for _ in range(self._hops):
+        for _ in range(HOPS):
             log_probabilities = self._worth(question, paths, texts)
             for path, value in zip(paths, log_probabilities, strict=True):
                 best_of[list(path)] = np.maximum(best_of[list(path)], value)
-            best = np.argsort(-log_probabilities, kind="stable")[: self._beam]
+            best = np.argsort(-log_probabilities, kind="stable")[:BEAM]
             extended = [
                 (*path, int(node))
                 for path in (paths[i] for i in best)

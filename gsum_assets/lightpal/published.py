@@ -28,12 +28,8 @@ ContextScores = Callable[[int, np.ndarray], np.ndarray]
 class LightPal:
     """Retriever of `lightpal` and its variants: initial passages, and context by random walks.
 
-    Parameters
-    ----------
-    initial : retriever of the initial passages.
-    graphs : directed graphs with equal weights.
-    alpha : probability of a step; 1 - alpha: of teleporting.
-    k : K, number of passages in a context.
+    The graphs are directed, with equal weights; `alpha` is the probability of a step, 1 - alpha
+    that of teleporting; `k` is K, the number of passages in a context.
     """
 
     def __init__(self, initial: Retriever, graphs: ScopeGraphs, alpha: float, k: int) -> None:
@@ -54,9 +50,9 @@ class LightPal:
         return np.round(ranks, DECIMALS)
 
 
-def n_initial(k: int, share: float = INITIAL_SHARE) -> int:
+def n_initial(k: int) -> int:
     """Return the number of initial passages among K: a share of K, rounded up."""
-    return math.ceil(share * k - 1e-9)
+    return math.ceil(INITIAL_SHARE * k - 1e-9)
 
 
 def n_starts(k: int) -> int:
@@ -64,35 +60,29 @@ def n_starts(k: int) -> int:
     return max(1, min(MOST_STARTS, n_initial(k)))
 
 
-def with_context(
-    first: np.ndarray, context: ContextScores, share: float = INITIAL_SHARE
-) -> np.ndarray:
+def with_context(first: np.ndarray, context: ContextScores) -> np.ndarray:
     """Return 1 / rank of interleaved passages, `(n_questions, n_passages)`; 0 beyond `DEPTH`.
 
-    Parameters
-    ----------
-    first : scores by the initial retriever, `(n_questions, n_passages)`.
-    context : scores the context passages of a question.
+    `first` has the scores by the initial retriever, `(n_questions, n_passages)`.
     """
     scores = np.zeros(first.shape)
     for question, row in enumerate(first):
         order = np.argsort(-row, kind="stable")
         by_context = order[np.argsort(-context(question, order)[order], kind="stable")]
-        ranked = interleaved(order, by_context, min(DEPTH, len(order)), share)
+        ranked = interleaved(order, by_context, min(DEPTH, len(order)))
         scores[question, ranked] = 1 / np.arange(1, len(ranked) + 1)
     return scores
 
 
-def interleaved(
-    first: np.ndarray, context: np.ndarray, depth: int, share: float = INITIAL_SHARE
-) -> np.ndarray:
-    """Return the union of two orders of the same items, `(depth,)`: among the first K, for every
-    K, a share of K items of `first`.
+def interleaved(first: np.ndarray, context: np.ndarray, depth: int) -> np.ndarray:
+    """Return the union of two orders of the same items, `(depth,)`.
+
+    Among the first K are `n_initial(K)` items of `first`, for every K.
     """
     in_order: dict[int, None] = {}
     others = iter(context.tolist())
     for k in range(1, depth + 1):
-        n_first = n_initial(k, share)
+        n_first = n_initial(k)
         item = int(first[n_first - 1])
         if not n_first or item in in_order:
             item = next(other for other in others if other not in in_order)

@@ -11,7 +11,6 @@ import hashlib
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,36 +32,30 @@ _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # odd: multiplying by 
 _LAST_64_BITS = 2**64 - 1
 
 
-@dataclass(frozen=True)
-class Bm25Settings:
-    """`k1` damps repetition, `b` (0 to 1) discounts long texts (Robertson and Zaragoza 2009)."""
-
-    k1: float = 1.5
-    b: float = 0.75
-    words: Words = field(default_factory=Words)
+K1, B = 1.5, 0.75
+"""`K1` damps repetition, `B` (0 to 1) discounts long texts (Robertson and Zaragoza 2009)."""
 
 
 class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection."""
 
-    def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
-        settings = settings or Bm25Settings()
-        self._nodes = chunk_index(collection, settings)
+    def __init__(self, collection: Collection, words: Words | None = None) -> None:
+        words = words or Words()
+        self._nodes = chunk_index(collection, words)
         starts = segment_starts(collection.document_ids, len(collection.chunk_ids))
-        self._documents = _indexed(
-            "documents", collection.document_texts, starts, starts, settings, collection
-        )
+        texts = collection.document_texts
+        self._documents = _indexed("documents", texts, starts, starts, words, collection)
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores that are not negative; 0 if text and question share no term."""
         return Scores(self._nodes.scores(questions.texts), self._documents.scores(questions.texts))
 
 
-def chunk_index(collection: Collection, settings: Bm25Settings) -> "Bm25Index":
+def chunk_index(collection: Collection, words: Words) -> "Bm25Index":
     """Return the index of a collection's chunks."""
     starts = segment_starts(collection.document_ids, len(collection.chunk_ids))
     chunk_starts = collection.starts[starts].tolist()
-    return _indexed("chunks", collection.chunk_texts, chunk_starts, starts, settings, collection)
+    return _indexed("chunks", collection.chunk_texts, chunk_starts, starts, words, collection)
 
 
 def segment_starts(document_ids: Sequence[str], n_chunks: int) -> list[int]:
@@ -83,7 +76,7 @@ def _indexed(
     texts: Sequence[str],
     starts: Sequence[int],
     document_starts: Sequence[int],
-    settings: Bm25Settings,
+    words: Words,
     collection: Collection,
 ) -> "Bm25Index":
     """Return the index of `texts`; the segments of many are stored in the cache under `name`.
@@ -91,7 +84,7 @@ def _indexed(
     `starts` and `document_starts` are the indices of each segment's first text and document, and
     their number.
     """
-    words, cache, digests = settings.words, collection.cache, collection.text_digests
+    cache, digests = collection.cache, collection.text_digests
     name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
     segments: list[Segment | None] = [None] * (len(starts) - 1)
     versions = [""] * len(segments)
@@ -117,7 +110,7 @@ def _indexed(
                     segments[i] = _stored(cache, name, versions[i]) or segment
     if cache is not None:
         cache.keep_only(name, versions)
-    return Bm25Index([segment for segment in segments if segment], settings)
+    return Bm25Index([segment for segment in segments if segment], words)
 
 
 def _stored(cache: ArrayCache, name: str, version: str) -> "Segment | None":
@@ -183,18 +176,18 @@ class Segment(NamedTuple):
 class Bm25Index:
     """BM25 over the texts of some segments, at least one, in order."""
 
-    def __init__(self, segments: Sequence[Segment], settings: Bm25Settings) -> None:
-        self._segments, self._split = segments, settings.words.split
+    def __init__(self, segments: Sequence[Segment], words: Words) -> None:
+        self._segments, self._split = segments, words.split
         lengths = np.concatenate([segment.lengths for segment in segments])
         mean = lengths.sum() / max(1, len(lengths)) or 1.0  # no text has a term: nothing is divided
-        norms = settings.k1 * ((1 - settings.b) + settings.b * lengths / mean)
+        norms = K1 * ((1 - B) + B * lengths / mean)
         self._norms = norms.astype(np.float32)
         self._ends = np.cumsum([0, *(len(segment.lengths) for segment in segments)]).tolist()
 
     @classmethod
-    def of(cls, texts: Sequence[str], settings: Bm25Settings) -> "Bm25Index":
+    def of(cls, texts: Sequence[str], words: Words) -> "Bm25Index":
         """Return the index of any list of texts."""
-        return cls([Segment.of(texts, settings.words, _Hashes())], settings)
+        return cls([Segment.of(texts, words, _Hashes())], words)
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores
+from gsum_assets.retrieval.words import Words
 
 LEXICAL_WEIGHT = 0.6  # paper of graph-augmented ODMDS, appendix on settings
 DENSE_WEIGHT = 0.4
@@ -15,12 +16,9 @@ RRF_K = 60  # Cormack, Clarke and Buettcher 2009
 
 
 class Fusion:
-    """Weighted sum of several retrievers' scores, each scaled per question over its scope.
+    """Sum of several retrievers' scores by weight, each scaled per question over its scope.
 
-    Parameters
-    ----------
-    retrievers : with their weights.
-    scale : scales scores, `(n_questions, n_items)`: `min_max` or `reciprocal_ranks`.
+    `scale` scales scores, `(n_questions, n_items)`: `min_max` or `reciprocal_ranks`.
     """
 
     def __init__(
@@ -43,24 +41,19 @@ class Fusion:
         return total
 
 
-def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:
+def hybrid(collection: Collection, words: Words | None = None) -> Fusion:
     """Return 0.6 BM25 + 0.4 dense."""
-    weighted = [(Bm25(collection, settings), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
+    weighted = [(Bm25(collection, words), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
     return Fusion(weighted, min_max)
 
 
-def rrf(collection: Collection, settings: Bm25Settings | None = None) -> Fusion:
+def rrf(collection: Collection, words: Words | None = None) -> Fusion:
     """Return BM25 and dense, fused by their ranks."""
-    return Fusion([(Bm25(collection, settings), 1.0), (Dense(collection), 1.0)], reciprocal_ranks)
+    return Fusion([(Bm25(collection, words), 1.0), (Dense(collection), 1.0)], reciprocal_ranks)
 
 
 def min_max(scores: np.ndarray) -> np.ndarray:
-    """Return each row scaled to 0..1; a constant row becomes 0.
-
-    Parameters
-    ----------
-    scores : `(n_questions, n_items)`, `n_items` at least 1.
-    """
+    """Return each row of `(n, n_items)`, at least one item, scaled to 0..1; a constant one is 0."""
     low = scores.min(axis=1, keepdims=True)
     span = scores.max(axis=1, keepdims=True) - low
     return (scores - low) / np.where(span > 0, span, 1)

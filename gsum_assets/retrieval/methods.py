@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdf
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import hybrid, rrf
@@ -15,12 +15,12 @@ from gsum_assets.retrieval.words import Words
 
 RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "random": lambda collection, _: RandomOrder(collection),
-    "bm25": lambda collection, words: Bm25(collection, Bm25Settings(words=words)),
+    "bm25": Bm25,
     "tfidf": TfIdf,
     "dense": lambda collection, _: Dense(collection),
     "dense-smoothed": lambda collection, _: Smoothed(Dense(collection), collection),
-    "hybrid": lambda collection, words: hybrid(collection, Bm25Settings(words=words)),
-    "rrf": lambda collection, words: rrf(collection, Bm25Settings(words=words)),
+    "hybrid": hybrid,
+    "rrf": rrf,
     "full_context": lambda collection, _: FullContext(collection),
 }
 METHODS = (*RETRIEVERS, *ORACLES)

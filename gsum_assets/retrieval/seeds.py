@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25 import KEPT_FROM, Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import KEPT_FROM, Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, min_max, ranks
@@ -39,8 +39,7 @@ _PRONOUNS = frozenset(
 
 def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
     """Return the two retrievers that are combined for seeds."""
-    words = Words(language, bigrams=True)
-    return Bm25(collection, Bm25Settings(words=words)), Dense(collection)
+    return Bm25(collection, Words(language, bigrams=True)), Dense(collection)
 
 
 def keep_index(collection: Collection, language: str) -> None:
@@ -49,7 +48,7 @@ def keep_index(collection: Collection, language: str) -> None:
     Before vectors are read: the index takes most memory while it is computed.
     """
     if collection.cache and sum(map(len, collection.chunk_texts)) >= KEPT_FROM:
-        Bm25(collection, Bm25Settings(words=Words(language, bigrams=True)))
+        Bm25(collection, Words(language, bigrams=True))
 
 
 class Seeds:

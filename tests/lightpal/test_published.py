@@ -1,6 +1,7 @@
 """The published retrieval and PromptRank: which passages are among the first K, for every K."""
 
 from collections.abc import Mapping
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.graphs.pagerank import WalkGraph
+from gsum_assets.lightpal import promptrank, published
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
 from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.published import LightPal, interleaved, n_starts
@@ -38,7 +40,8 @@ orders = st.integers(1, 25).flatmap(
 def test_first_k_equal_the_paper_for_every_k(lists, percent):
     first, context = lists
     n = len(first)
-    found = interleaved(np.array(first), np.array(context), n, percent / 100).tolist()
+    with patch.object(published, "INITIAL_SHARE", percent / 100):
+        found = interleaved(np.array(first), np.array(context), n).tolist()
     for k in range(1, n + 1):
         assert set(found[:k]) == paper_union(first, context, percent, k)
 
@@ -91,21 +94,19 @@ def read(
     worth: Mapping[str, float] = WORTH,
     graph: WalkGraph = GRAPH,
     share: float = 0.0,
-    **settings: int,
+    beam: int = 2,
+    hops: int = 2,
 ) -> tuple[str, list[str]]:
     """Passages as they are ranked, and the paths that were read, one letter a passage."""
     scorer = TableScorer(lambda context, _: worth.get(context.replace("\n\n", ""), -9.0))
     initial = Fixed(-np.arange(6.0))
-    method = PromptRank(
-        COLLECTION,
-        initial,
-        ScopeGraphs(graph, graph),
-        scorer,
-        3,  # of which two are initial passages
-        share=share,
-        **{"beam": 2, **settings},
-    )
-    found = method.scores(toy_question("what?"))
+    # of three passages two are initial ones
+    method = PromptRank(COLLECTION, initial, ScopeGraphs(graph, graph), scorer, 3)
+    with (
+        patch.multiple(promptrank, BEAM=beam, HOPS=hops),
+        patch.object(published, "INITIAL_SHARE", share),
+    ):
+        found = method.scores(toy_question("what?"))
     np.testing.assert_array_equal(found.nodes, found.documents)
     paths = [context.replace("\n\n", "") for context in scorer.contexts]
     assert paths[: len(paths) // 2] == paths[len(paths) // 2 :]  # for chunks, then for documents

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,14 +15,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.importers import read_benchmark
 from gsum_assets.retrieval import bm25
-from gsum_assets.retrieval.bm25 import (
-    Bm25,
-    Bm25Index,
-    Bm25Settings,
-    Segment,
-    hash_of,
-    segment_starts,
-)
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Segment, hash_of, segment_starts
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.words import Words
 from gsum_resources.store.array_cache import ArrayCache
@@ -58,14 +52,16 @@ def formula(query, texts, k1, b, words):
     words=st.sampled_from([PLAIN, replace(PLAIN, bigrams=True)]),
 )
 def test_scores_equal_the_formula_whatever_the_segments(texts, query, cuts, k1, b, words):
-    settings, terms = Bm25Settings(k1, b, words), [words.split(text) for text in texts]
-    whole = Bm25Index.of(texts, settings)
+    terms = [words.split(text) for text in texts]
+    with patch.multiple(bm25, K1=k1, B=b):
+        whole = Bm25Index.of(texts, words)
     expected = [formula(query, texts, k1, b, words)] * 2
     np.testing.assert_allclose(whole.scores([query, query]), expected, rtol=1e-5, atol=1e-6)
     starts = [0, *sorted(cut for cut in cuts if cut < len(texts)), len(texts)]
     hashes = bm25._Hashes()
     segments = [Segment.of(texts[first:last], words, hashes) for first, last in pairwise(starts)]
-    found = Bm25Index(segments, settings)
+    with patch.multiple(bm25, K1=k1, B=b):
+        found = Bm25Index(segments, words)
     np.testing.assert_array_equal(found.scores([query, query]), whole.scores([query, query]))
     for term in {"unknown", *words.split(query)}:
         having = [i for i, own in enumerate(terms) if term in own]
@@ -83,7 +79,7 @@ def test_documents_are_scored_as_texts_of_their_own():
     one = of_texts("fox", "wolf")
     joined = type(one)(["d"], ["fox wolf"], ["c0", "c1"], ["fox", "wolf"], np.array([0, 2]))
     found = Bm25(joined).scores(toy_question("fox wolf"))
-    single = Bm25Index.of(["fox wolf"], Bm25Settings()).scores(["fox wolf"])
+    single = Bm25Index.of(["fox wolf"], Words()).scores(["fox wolf"])
     np.testing.assert_array_equal(found.documents, single)
 
 
@@ -126,10 +122,10 @@ QUERIES = ["the red fox", "boats in the harbour at night", "zyzzyva", ""]
 
 @pytest.mark.parametrize("words", [Words(), Words(bigrams=True)])
 def test_stored_index_has_equal_scores_and_no_words(tmp_path, cache, monkeypatch, words):
-    settings, here = Bm25Settings(words=words), replace(collection(), cache=cache)
-    fresh = Bm25(collection(), settings).scores(toy_question(*QUERIES))
+    here = replace(collection(), cache=cache)
+    fresh = Bm25(collection(), words).scores(toy_question(*QUERIES))
     for _ in range(2):
-        found = Bm25(here, settings).scores(toy_question(*QUERIES))
+        found = Bm25(here, words).scores(toy_question(*QUERIES))
         np.testing.assert_array_equal(found.nodes, fresh.nodes)
         np.testing.assert_array_equal(found.documents, fresh.documents)
         # from now on nothing is split but questions
@@ -143,18 +139,19 @@ def test_stored_index_has_equal_scores_and_no_words(tmp_path, cache, monkeypatch
 def test_an_edit_computes_one_segment_and_a_removed_text_leaves_none(tmp_path, cache):
     texts = [f"fox number{i} and owl" for i in range(40)]
 
-    def check(texts, settings) -> set[Path]:
-        index = Bm25(replace(of_texts(*texts), cache=cache), settings)
-        expected = Bm25Index.of(texts, settings).scores(["number7 oak"])
+    def check(texts) -> set[Path]:
+        index = Bm25(replace(of_texts(*texts), cache=cache))
+        expected = Bm25Index.of(texts, Words()).scores(["number7 oak"])
         np.testing.assert_array_equal(index.scores(toy_question("number7 oak")).nodes, expected)
         return stored(tmp_path)
 
-    before = check(texts, Bm25Settings())
-    edited = check([*texts[:7], "an old oak", *texts[8:]], Bm25Settings())
+    before = check(texts)
+    edited = check([*texts[:7], "an old oak", *texts[8:]])
     assert len(before) == len(edited) > 10
     assert len(before - edited) == len(edited - before) == 2  # of chunks and of documents
-    assert check([*texts[:7], "an old oak", *texts[8:]], Bm25Settings(b=0.2)) == edited
-    assert len(check(["an old oak"], Bm25Settings())) == 2
+    with patch.object(bm25, "B", 0.2):
+        assert check([*texts[:7], "an old oak", *texts[8:]]) == edited
+    assert len(check(["an old oak"])) == 2
 
 
 def test_indexes_of_documents_and_small_corpora_are_not_stored(tmp_path, cache, monkeypatch):
@@ -180,7 +177,7 @@ def test_bm25_reaches_the_published_precision():
     texts = [document.text for document in contents.documents]
     queries = contents.queries
     assert (len(ids), len(queries)) == (1138, 375)
-    index = Bm25Index.of(texts, Bm25Settings())
+    index = Bm25Index.of(texts, Words())
     best = top(index.scores([query.retrieval_text for query in queries]), ids.tolist(), 10)
     hits = np.array(
         [np.isin(ids[row], q.relevant_document_ids) for row, q in zip(best, queries, strict=True)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdf
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import hybrid, rrf
@@ -21,7 +21,7 @@ from tests.retrieval.toys import (
 BASELINES = {
     "random": RandomOrder,
     "bm25": Bm25,
-    "bm25 with bigrams": lambda scope: Bm25(scope, Bm25Settings(words=Words(bigrams=True))),
+    "bm25 with bigrams": lambda scope: Bm25(scope, Words(bigrams=True)),
     "tfidf": TfIdf,
     "dense": Dense,
     "dense-smoothed": lambda scope: Smoothed(Dense(scope), scope),

@@ -11,7 +11,7 @@ from scipy import stats
 
 from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdfIndex
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import spans
 from gsum_assets.retrieval.dense import Dense
@@ -264,7 +264,7 @@ def test_name_outweighs_another_word():
 def test_document_words_chunk_words_and_vectors_add_up():
     here = collection()
     questions = toy_questions(("the boat at the harbour", None, 1), ("red apples", None, 2))
-    lexical = Bm25(here, Bm25Settings(words=Words("en", bigrams=True))).scores(questions)
+    lexical = Bm25(here, Words("en", bigrams=True)).scores(questions)
     of_document = min_max(lexical.documents)[:, [0, 0, 1, 1, 2]]
     of_vector = min_max(Dense(here).scores(questions).nodes)
     found = Seeds(here, "en").scores(questions)
