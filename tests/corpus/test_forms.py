@@ -209,6 +209,13 @@ def test_numbers_of_lists_go_on() -> None:
     assert text == "1. Roof\n\nThen:\n\n2. Floor"
 
 
+def test_items_of_latex_are_numbered() -> None:
+    inner = r"\begin{itemize}\item tiles\end{itemize}"
+    source = rf"\begin{{enumerate}}\item Roof {inner}\item Floor\end{{enumerate}}"
+    lines = convert(".tex", source.encode()).text.split("\n")
+    assert [line.strip() for line in lines if line.strip()] == ["1. Roof", "- tiles", "2. Floor"]
+
+
 def test_rtf_is_decoded_by_its_fonts() -> None:
     rtf = (
         rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}\f1 \'cf\'f0\'e8 "

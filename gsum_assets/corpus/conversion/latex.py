@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from gsum_assets.corpus.conversion.formats import (
@@ -75,6 +76,7 @@ _UNITS = {
 }
 _RAISED = re.compile("\ue000([^\ue000\ue001]*)\ue001")
 _STRUCK = re.compile("(\\w?)\ue002([^\ue003]*)(?=\ue003)")
+_ITEM = re.compile(r"\n- ")
 _UNIT = re.compile(r"\\([A-Za-z]+)")
 _UNIT_SIGNS = {"percent": "%", "per": " per", "squared": "^2", "cubed": "^3", "degreeCelsius": "°C"}
 _PREFIX = re.compile(r"\b(kilo|mega|giga|milli|micro|nano|centi|deci|hecto) (?=\w)")
@@ -112,7 +114,7 @@ def convert_latex(content: bytes, _: Report) -> Converted:
     text = _STRUCK.sub(
         lambda struck: f"{struck[1]} "[: 2 * bool(struck[1])] + f"~~{struck[2]}~~", text
     )
-    text = re.sub(r"~~\ue003(?=\w)", "~~ ", text).replace("\ue003", "")
+    text = re.sub(r"~~\ue003(?=\w)", "~~ ", text).replace("\ue003", "").replace("\ue004", "-")
     text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
     title = useful_title(titles[0]) if titles else ""
     heading = f"# {title}\n\n" if title else ""
@@ -219,6 +221,14 @@ def _texts(titles: list[str]) -> Any:
         shown = _PREFIX.sub(r"\1", " ".join(words.strip("{}").split())).replace(" ^", "^")
         return " ".join([" to ".join(l2tobj.nodelist_to_text([n]) for n in numbers), shown]).strip()
 
+    def numbered(node: Any, l2tobj: Any) -> str:
+        numbers = count(1)
+        items = l2tobj.nodelist_to_text(node.nodelist)
+        return _ITEM.sub(lambda _: f"\n{next(numbers)}. ", items)
+
+    def listed(node: Any, l2tobj: Any) -> str:  # an outer list does not number its items
+        return _ITEM.sub("\n\ue004 ", l2tobj.nodelist_to_text(node.nodelist))
+
     def verbatim(node: Any) -> str:
         return f"\n{node.nodeargd.verbatim_text}\n"
 
@@ -241,6 +251,8 @@ def _texts(titles: list[str]) -> Any:
         environments=[
             EnvironmentTextSpec("abstract", simplify_repl="\n%s\n"),
             EnvironmentTextSpec("verbatim", simplify_repl=verbatim),
+            EnvironmentTextSpec("enumerate", simplify_repl=numbered),
+            *[EnvironmentTextSpec(n, simplify_repl=listed) for n in ("itemize", "description")],
         ],
     )
     return known
