@@ -108,8 +108,8 @@ class HomeFolder:
             known[chosen] = keep_plans(pipeline_for(self.home, models, presented=False))
         pipeline = known[chosen]
         for name in ("embedder", "scorer"):  # with their memos
-            vars(pipeline.models).pop(name, None)
-        pipeline.models._bare.clear()
+            vars(pipeline.workspace.models).pop(name, None)
+        pipeline.workspace.models._bare.clear()
         pipeline.store._footers.clear()
         state._states.clear()
         return pipeline

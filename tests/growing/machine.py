@@ -261,7 +261,7 @@ class Growing(RuleBasedStateMachine):
             self.folders[name].put(entry, text)
             self._count("falter", corpus=name, entry=entry, text=text, word=word)
             pipeline = self.grown.pipeline(self.chosen)
-            model: Any = pipeline.models.overrides["language_model"]
+            model: Any = pipeline.workspace.models.overrides["language_model"]
             model.refuses = word
             try:
                 refresh_steps(pipeline, name)

@@ -55,15 +55,19 @@ def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
 
     put(house, "answers/answer.md", "Answer in {max_word} words.")
     with pytest.raises(CorpusError, match=r"answer.md: unknown placeholder \{max_word\}"):
-        ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+        ask(
+            open_workspace(house.home, house.pipeline().workspace.models),
+            CORPUS,
+            "Who met the boat?",
+        )
     assert not house.run().is_complete
 
     put(house, "answers/answer.md", "Answer in {max_words} words.")  # as in the home
     assert not set(house.run().written) - answers
     n_before = requests_by_asset(house)["ask"]
-    ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+    ask(open_workspace(house.home, house.pipeline().workspace.models), CORPUS, "Who met the boat?")
     put(house, "answers/answer.md", "Answer briefly in {max_words} words.")
-    ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+    ask(open_workspace(house.home, house.pipeline().workspace.models), CORPUS, "Who met the boat?")
     assert requests_by_asset(house)["ask"] == n_before + 2
 
 

@@ -40,7 +40,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def service_of(house: House) -> Service:
-    return Service.over(house.home, house.pipeline().models)
+    return Service.over(house.home, house.pipeline().workspace.models)
 
 
 def client_of(app: ASGIApp) -> TestClient:
@@ -64,7 +64,7 @@ def served(app: ASGIApp, limits: Limits | None = None) -> Iterator[str]:
         try:
             while not ready.wait(0.1):
                 assert thread.is_alive()
-            yield address_of(listening)
+            yield address_of(*listening.getsockname()[:2])
         finally:
             server.should_exit = True
             thread.join()

@@ -55,7 +55,7 @@ def test_an_answer_has_sources_with_their_characters(client: TestClient, indexed
 def test_an_answer_is_that_of_a_process_of_its_own(
     client: TestClient, indexed: House, method: str
 ) -> None:
-    workspace = open_workspace(indexed.home, indexed.pipeline().models, quick=True)
+    workspace = open_workspace(indexed.home, indexed.pipeline().workspace.models, quick=True)
     for explain in (False, True):
         found = direct_answer(workspace, CORPUS, QUESTION, method, explain=explain)
         alone = json.loads(json.dumps(answer_object(workspace, found)))
@@ -157,6 +157,3 @@ def test_every_route_is_described(client: TestClient) -> None:
     for path, operations in described["paths"].items():
         for method in operations:
             assert client.request(method, path).status_code in (200, 400), path
-    page = client.get("/api/docs").text
-    assert all(path in page for path in described["paths"])
-    assert "<script" not in page
