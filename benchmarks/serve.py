@@ -59,7 +59,10 @@ def serve_generated() -> None:
     home = Home.from_environment()
     service = Service.over(home, models_of(home, home.open_store()))
     with listening_at("127.0.0.1", 0) as listening:
-        app, address = new_app(service, access_for("127.0.0.1", {})), address_of(listening)
+        app, address = (
+            new_app(service, access_for("127.0.0.1", {})),
+            address_of(*listening.getsockname()[:2]),
+        )
         Server(app, Limits(), lambda: print(f"{address} answers", flush=True)).run([listening])
 
 

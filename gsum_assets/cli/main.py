@@ -462,9 +462,10 @@ def ui(
     Errors are shown here; all lines of the log are in $GSUM_HOME/dagster/ui.log. Other ARGUMENTS
     are passed to `dagster-webserver`, such as --path-prefix.
     """
-    from gsum_assets.cli.ui import UiLog, address_of, answers, choose_port, require_protection
+    from gsum_assets.cli.ui import UiLog, answers, choose_port, require_protection
     from gsum_assets.cli.ui import serve as run_ui
     from gsum_assets.dagster_assets.record import fail_dead_runs, report_warehouse
+    from gsum_assets.serve.server import address_of
     from gsum_resources.dagster_io.instance import open_instance
 
     require_protection(host, read_only or login_is_before_it)

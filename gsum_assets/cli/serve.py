@@ -72,5 +72,5 @@ def serve(
     limits = Limits(requests_per_minute=requests_per_minute)
     with listening_at(host, port) as listening:
         app = new_app(Service.over(home), access, limits)
-        shown = f"{address_of(listening)} answers from {home.root}; Ctrl-C ends"
+        shown = f"{address_of(*listening.getsockname()[:2])} answers from {home.root}; Ctrl-C ends"
         Server(app, limits, lambda: click.echo(shown)).run([listening])

@@ -53,12 +53,6 @@ def choose_port(host: str, port: int | None) -> int:
         return bound.getsockname()[1]
 
 
-def address_of(host: str, port: int) -> str:
-    """Return the address at which a browser on this machine reaches the UI."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
-
-
 def answers(address: str) -> bool:
     """Return whether the webserver answers at an address."""
     try:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from html import escape
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -142,25 +141,6 @@ def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def page(endpoints: Sequence[Endpoint]) -> HTMLResponse:
-    """Return a page about endpoints, without script or style."""
-    rows = []
-    for endpoint in endpoints:
-        heading, summary = f"{endpoint.method} {endpoint.path}", getdoc(endpoint.handler) or ""
-        rows.append(f"<h2>{escape(heading)}</h2><p>{escape(summary)}</p><dl>")
-        for name, field in endpoint.schema.model_fields.items():
-            value = "required" if field.is_required() else f"default: {field.default!r}"
-            meaning = f"{field.description}; {value}" if field.description else value
-            rows.append(f"<dt><code>{escape(name)}</code></dt><dd>{escape(meaning)}</dd>")
-        rows.append("</dl>")
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>gsum: interfaces</title>'
-        '<meta name="viewport" content="width=device-width"></head><body><main><h1>Interfaces</h1>'
-        '<p>For programs: <a href="/api/openapi.json">openapi.json</a>.</p>'
-        f"{''.join(rows)}</main></body></html>"
-    )
-
-
 def new_app(
     service: Service, access: Access | None = None, limits: Limits | None = None
 ) -> Starlette:
@@ -177,7 +157,6 @@ def new_app(
         *openai_api.ROUTES,
         Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
         Route("/api/openapi.json", lambda _: JSONResponse(description(ENDPOINTS))),
-        Route("/api/docs", lambda _: page(ENDPOINTS)),
         Mount("/", StaticFiles(directory=PAGE, html=True)),
     ]
 

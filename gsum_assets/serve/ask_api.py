@@ -30,13 +30,6 @@ _MOST_PASSAGES = 200
 _MOST_CORPORA = 20
 
 
-class EarlierTurn(BaseModel):
-    """A question of the conversation before, and its answer."""
-
-    question: str = Field(max_length=20_000)
-    answer: str = Field(max_length=200_000)
-
-
 class AskBody(BaseModel):
     """Body of `/api/ask`."""
 
@@ -48,7 +41,7 @@ class AskBody(BaseModel):
     document: str | None = None
     where: str = Field(default="", max_length=10_000)
     explain: bool = False
-    history: list[EarlierTurn] = Field(default=[], max_length=100)
+    history: list[Turn] = Field(default=[], max_length=100)
     stream: bool = False
 
     @property
@@ -78,9 +71,7 @@ async def _ask(request: Request, body: AskBody) -> Any:
 
 
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
-    method = service.method_of(body.corpora, body.method, body.document)
-    workspace = service.snapshot(body.corpora, method)
-    return answer_object(workspace, answered(workspace, body, method))
+    return answer_object(*answered(service, body))
 
 
 async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
@@ -100,15 +91,17 @@ async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
         yield event({"error": error_of(error)[1]}, "error")
 
 
-def answered(workspace: Workspace, body: AskBody, method: str) -> Answer:
-    """Return the answer by a method to a question as the last one of its conversation."""
-    turns = [Turn(turn.question, turn.answer) for turn in body.history]
+def answered(service: Service, body: AskBody) -> tuple[Workspace, Answer]:
+    """Return the answer to the last question of a conversation, and the tables it is from."""
+    method = service.method_of(body.corpora, body.method, body.document)
+    workspace = service.snapshot(body.corpora, method)
+    turns = list(body.history)
     conversation = Conversation(workspace, body.corpora, explain=body.explain, turns=turns)
     conversation.use_method(method)
     conversation.use_document(body.document or "")
     if body.where:
         conversation.use_where(body.where)
-    return conversation.ask(body.question)
+    return workspace, conversation.ask(body.question)
 
 
 def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
@@ -159,14 +152,14 @@ def _add_spans(workspace: Workspace, sources: Sequence[dict[str, Any]]) -> None:
 
 def _search(request: Request, body: SearchBody) -> dict[str, Any]:
     """The passages of a question, best first."""
-    service = service_of(request)
-    method = service.method_of(body.corpora, body.method, body.document)
-    return {"passages": found_passages(service.snapshot(body.corpus, method), body, method)}
+    return {"passages": found_passages(service_of(request), body)}
 
 
-def found_passages(workspace: Workspace, body: SearchBody, method: str) -> list[dict[str, Any]]:
-    """Return the passages that a method finds for a query, best first."""
+def found_passages(service: Service, body: SearchBody) -> list[dict[str, Any]]:
+    """Return the passages of a query, best first."""
     require_question(body.query)
+    method = service.method_of(body.corpora, body.method, body.document)
+    workspace = service.snapshot(body.corpus, method)
     inputs = inputs_of(workspace, body.corpus, method)
     found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
     names = ("rank", "score", "node_id", "node_kind", "document_id", "text")

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.serve.ask_api import AskBody, SearchBody, answer_object, answered, found_passages
+from gsum_assets.serve.ask_api import AskBody, SearchBody, answered, found_passages, sources_of
 from gsum_assets.serve.documents_api import corpus_state, passage_in
 from gsum_assets.serve.graph_index import method_of, read_graph, row_of, stored_graphs
 from gsum_assets.serve.graphs import holding, neighbours, search
@@ -88,17 +88,15 @@ class Tools:
     ) -> str:
         """Answer a question from the documents of a corpus, with numbered sources to cite."""
         corpus = self._corpus(context, corpus)
-        method = method or self._service.method_of([corpus], None, document)
         body = AskBody(corpus=corpus, question=question, method=method, document=document)
-        workspace = self._service.snapshot(corpus, method)
-        answer = answered(workspace, body, method)
-        sources = answer_object(workspace, answer)["sources"]
+        workspace, answer = answered(self._service, body)
+        sources = sources_of(workspace, answer)
         return quotation(
             "An answer that was written from documents. The numbers in brackets are those of its "
             "sources, to be cited.",
             {
                 "corpus": corpus,
-                "method": method,
+                "method": answer.method,
                 "is_refusal": answer.is_refusal,
                 "text": answer.numbered_text,
                 "sources": [_with_id(source, _OF_SOURCE) for source in sources],
@@ -117,9 +115,8 @@ class Tools:
     ) -> str:
         """Find the passages of a corpus that bear on a query, best first; no model writes."""
         corpus = self._corpus(context, corpus)
-        method = method or self._service.method_of([corpus], None, document)
         body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document)
-        rows = found_passages(self._service.snapshot(corpus, method), body, method)
+        rows = found_passages(self._service, body)
         passages = [_with_id(row, _OF_PASSAGE) for row in rows]
         return quotation("Passages, best first.", {"corpus": corpus, "passages": passages})
 
@@ -157,11 +154,7 @@ class Tools:
         corpus = self._corpus(context, corpus)
         if graph is None:
             stored = stored_graphs(self._service.snapshot(corpus), corpus)
-            if not stored:
-                raise CorpusError(
-                    f"corpus '{corpus}' has no graph yet; run `gsum run {corpus}` first"
-                )
-            graph = str(stored[0]["graph"])
+            graph = str(stored[0]["graph"]) if stored else "passages"
         workspace = self._service.snapshot(corpus, method_of(graph))
         whole = read_graph(workspace, corpus, graph)
         matches = holding(whole, node) or search(whole, node, _OTHERS + 1)

@@ -21,7 +21,8 @@ from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.methods import chosen_method, methods_ready
-from gsum_assets.serve.ask_api import AskBody, EarlierTurn, answered, sources_of
+from gsum_assets.retrieval.follow_up import Turn
+from gsum_assets.serve.ask_api import AskBody, answered, sources_of
 from gsum_assets.serve.http import (
     Endpoint,
     Nothing,
@@ -86,7 +87,7 @@ class ChatBody(BaseModel):
             if message.role == "user":
                 question = message.text
             elif question:
-                history.append(EarlierTurn(question=question, answer=_without_sources(message)))
+                history.append(Turn(question, _without_sources(message)))
                 question = ""
         return AskBody(corpus=corpus, method=method, question=said[-1].text, history=history[-100:])
 
@@ -161,9 +162,7 @@ async def _complete(request: Request, body: ChatBody) -> Any:
 
 
 def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
-    method = service.method_of(asked.corpora, asked.method)
-    workspace = service.snapshot(asked.corpora, method)
-    answer = answered(workspace, asked, method)
+    workspace, answer = answered(service, asked)
     return answer, sources_of(workspace, answer)
 
 

@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
         self._on_ready()
 
 
-def address_of(bound: socket.socket) -> str:
-    """Return the URL of a socket."""
-    host, port, *_ = bound.getsockname()
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def address_of(host: str, port: int) -> str:
+    """Return the URL at which a browser on this machine reaches an address."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

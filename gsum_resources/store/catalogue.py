@@ -28,7 +28,7 @@ from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, MemoryFile
 from gsum_resources.store.partition import DIMENSIONS
 from gsum_resources.store.table import Macro, Table, View
 
-_CODE_VERSION = "5"  # raise it with every change of a view's SQL, so that files are rebuilt
+_CODE_VERSION = "6"  # raise it with every change of a view's SQL, so that files are rebuilt
 _FORMAT = "v1.0.0"  # every DuckDB since 1.0 reads it
 DIMENSION_MEANINGS = {
     "corpus": "name of the corpus, a folder of documents",
@@ -89,8 +89,6 @@ def _replace(
         connection, known = _copied(path, temporary, declared)
         with connection:
             seen = define_views(connection, store, tables, views, known)
-            if not store.is_local:
-                connection.execute(_how_to_read(store.url))
             declarations = View(
                 "catalogue", "catalogue", f"SELECT {_quote(declared)} AS declared", _DECLARED
             )
@@ -246,27 +244,6 @@ def _empty_files(store: ParquetStore, tables: Iterable[Table]) -> ReadOnlyFiles:
         path = f"{store.root}/{_pattern(table)}".replace("*", "0")
         files.pipe_file(path, content.getvalue())
     return ReadOnlyFiles(files, _scheme(store))
-
-
-def _how_to_read(url: str) -> str:
-    """Return the SQL of a view that says how to query an object store; it holds no credentials."""
-    scheme = url.partition("://")[0]
-    kind = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}.get(scheme)
-    lines = [f"the tables are under {url}; this file holds views on them and no credentials"]
-    if kind:
-        lines += [
-            "INSTALL httpfs; LOAD httpfs;",
-            f"CREATE SECRET (TYPE {kind}, KEY_ID '…', SECRET '…', REGION '…');",
-            "for a server of your own add to the secret: ENDPOINT 'host:port', URL_STYLE 'path', "
-            "USE_SSL false",
-        ]
-    lines += [
-        "in Python without an extension: "
-        f"connection.register_filesystem(fsspec.filesystem('{scheme}'))",
-        'or without DuckDB: gsum sql "…", and in Python gsum.open().sql("…")',
-    ]
-    rows = ", ".join(f"({i}, {_quote(line)})" for i, line in enumerate(lines, start=1))
-    return f"CREATE OR REPLACE VIEW how_to_read AS SELECT * FROM (VALUES {rows}) AS t(step, how)"
 
 
 def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:

@@ -8,11 +8,10 @@ from starlette.datastructures import Headers
 from gsum_assets.cli.ui import (
     UiLog,
     UnprotectedError,
-    address_of,
     choose_port,
     require_protection,
 )
-from gsum_assets.serve.server import PortError
+from gsum_assets.serve.server import PortError, address_of
 from gsum_resources.dagster_io.guard import RefuseForeignRequests, changes_something
 
 HERE = {"host": "127.0.0.1:3000"}
