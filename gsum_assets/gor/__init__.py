@@ -7,7 +7,7 @@ In the order of the steps, with the paper's section:
   (equation 3).
 - `graphs.py`: nodes (passages and responses) and edges from retrieved nodes to responses (2.2).
 - `node_rankings.py`: nodes ranked by BERTScore with a question's source passage (2.3, equation 4).
-- `learn.py`: what a network learns from; `gor-evidence` has several positives for a question.
+- `learn.py`: what a network learns from.
 - `encoders.py`: graph networks of `dgl.nn` (2.1, A.4, A.7), the only module that uses `dgl`.
 - `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`: the training.
 - `checks.py`: whether training worked.

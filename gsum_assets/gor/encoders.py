@@ -4,10 +4,9 @@ Every graph has a self-loop at each node, so that isolated nodes keep their feat
 Importing torch and dgl takes seconds, so import this module inside functions only.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import dgl
@@ -23,7 +22,6 @@ from gsum_assets.gor.methods import EncoderForm
 from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
 
-RECORD, FOLLOWS = "record", "follows"
 """Types of edges: of a response and what it used, and of passages that follow one another."""
 
 
@@ -37,16 +35,11 @@ class Batch:
     queries : embeddings of the questions, `(n_queries, dim)`.
     rankings : for each graph its nodes by question, best first, `(n_queries, n_nodes)` of that
         graph.
-    positives : nodes to be found for each question, bool `(n_queries, n_nodes)`; None: the first of
-        each ranking.
-    is_ranked : nodes of a kind that has a positive, bool `(n_nodes,)`.
     """
 
     graph: DGLGraph
     queries: Tensor
     rankings: Sequence[Tensor]
-    positives: Tensor | None
-    is_ranked: Tensor
 
     @property
     def features(self) -> Tensor:
@@ -55,35 +48,22 @@ class Batch:
 
 
 def batch_of(graphs: Sequence[RecordGraph], form: EncoderForm) -> Batch:
-    """Join several graphs, at least one, for a network; all or none of them have positives."""
-    positives = [torch.from_numpy(g.positives) for g in graphs if g.positives is not None]
+    """Join several graphs, at least one, for a network."""
     return Batch(
         graph=dgl.batch([message_graph(graph, form) for graph in graphs]),
         queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
         rankings=[torch.from_numpy(graph.rankings) for graph in graphs],
-        positives=torch.block_diag(*positives) if positives else None,
-        is_ranked=torch.from_numpy(np.concatenate([graph.is_ranked for graph in graphs])),
     )
 
 
 def message_graph(record: RecordGraph, form: EncoderForm) -> DGLGraph:
-    """Return the edges along which messages go, with the node features as `feat`.
-
-    Where neighbours exchange messages, these edges go both ways and are of the type FOLLOWS; the
-    others are then of the type RECORD.
-    """
+    """Return the edges along which messages go, with the node features as `feat`."""
     graph = dgl.graph(tuple(torch.from_numpy(record.edges)), num_nodes=record.n_nodes)
     if form.direction == "to_retrieved":
         graph = dgl.reverse(graph)
     elif form.direction == "both":
         graph = dgl.to_bidirected(graph)
     graph = dgl.add_self_loop(graph)
-    if form.neighbours:
-        before = torch.arange(max(0, int((record.kinds == "chunk").sum()) - 1))
-        loops = torch.arange(record.n_nodes)
-        ends = torch.cat([before, before + 1, loops]), torch.cat([before + 1, before, loops])
-        edges = {("node", RECORD, "node"): graph.edges(), ("node", FOLLOWS, "node"): ends}
-        graph = dgl.convert.heterograph(edges, {"node": record.n_nodes})
     graph.ndata["feat"] = torch.tensor(record.features)
     return graph
 
@@ -134,9 +114,7 @@ class Layers(nn.Module):
         self.dimension = dimension
         width = dimension * (form.heads if form.name == "gat" else 1)
         inputs = [dimension, *[width] * (form.layers - 1)]
-        self.convs = nn.ModuleList(
-            by_edge_type(form, partial(convolution, form, n, dimension)) for n in inputs
-        )
+        self.convs = nn.ModuleList(convolution(form, n, dimension) for n in inputs)
         self.norms = nn.ModuleList(NodeNorm(width) for _ in inputs)
         self.activations = nn.ModuleList(nn.PReLU(width) for _ in inputs)
         self.dropout = nn.Dropout(form.dropout)
@@ -158,7 +136,7 @@ class Hops(nn.Module):
     def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
         self.dropout = nn.Dropout(form.dropout)
-        self.conv = by_edge_type(form, partial(SGConv, dimension, dimension, k=form.layers))
+        self.conv = SGConv(dimension, dimension, k=form.layers)
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
@@ -173,21 +151,6 @@ class NodeNorm(nn.BatchNorm1d):
         if len(input) > 1:
             return super().forward(input)
         return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias)
-
-
-class ByEdgeType(nn.ModuleDict):
-    """A layer for each type of edges; their outputs are summed."""
-
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
-        """Return `(n_nodes, ...)` of `(n_nodes, n_inputs)`."""
-        return torch.stack([layer(graph[name], nodes) for name, layer in self.items()]).sum(0)
-
-
-def by_edge_type(form: EncoderForm, layer: Callable[[], nn.Module]) -> nn.Module:
-    """Return a layer, or one for each type of edges if neighbours have edges too."""
-    if not form.neighbours:
-        return layer()
-    return ByEdgeType({name: layer() for name in (RECORD, FOLLOWS)})
 
 
 def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:

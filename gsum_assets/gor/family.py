@@ -10,9 +10,8 @@ import pyarrow as pa
 from gsum_assets.evaluation.passages import LabelOf, labels_for
 from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS, source_rank_rows
 from gsum_assets.gor.graphs import RecordGraph, record_graph, record_graphs, training_graphs
-from gsum_assets.gor.learn import graphs_to_learn_from, with_global_questions, with_positives
+from gsum_assets.gor.learn import graphs_to_learn_from, with_global_questions
 from gsum_assets.gor.methods import (
-    EVIDENCE,
     FORMS,
     METHODS,
     SUPERVISED,
@@ -149,9 +148,6 @@ def _model(inputs: Inputs) -> Result:
         return _no_network(
             skipped=f"{reason}. Until then passages and responses are ranked by their own vectors"
         )
-    if inputs.method == EVIDENCE:
-        embeddings = inputs.table("query_embeddings")
-        graphs = with_positives(graphs, queries, embeddings, training.split)
     model, log = _trained(inputs, graphs, training)
 
     def shown() -> Mapping[str, Any]:

@@ -85,8 +85,6 @@ class RecordGraph:
     rankings : nodes by similarity to each question's source, best first: the paper's M_i, int64
         `(n_queries, n_nodes)`.
     sources : source node of each question, int64 `(n_queries,)`; NO_SOURCE: a global question.
-    positives : the nodes to be found for each question, bool `(n_queries, n_nodes)`, one at least,
-        among the nodes of the kinds that have a positive. None: the first of each ranking.
     """
 
     document_id: str
@@ -98,7 +96,6 @@ class RecordGraph:
     rankings: np.ndarray
     sources: np.ndarray
     query_ids: np.ndarray
-    positives: np.ndarray | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -109,13 +106,6 @@ class RecordGraph:
     def n_queries(self) -> int:
         """Number of training questions."""
         return len(self.queries)
-
-    @property
-    def is_ranked(self) -> np.ndarray:
-        """Whether a node is of a kind that has a positive, bool `(n_nodes,)`."""
-        if self.positives is None:
-            return np.ones(self.n_nodes, bool)
-        return np.isin(self.kinds, self.kinds[self.positives.any(0)])
 
 
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:

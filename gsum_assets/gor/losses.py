@@ -25,7 +25,6 @@ class Losses(NamedTuple):
     Attributes
     ----------
     contrastive, ranking : the terms of `total`, before alpha, also where they are switched off.
-        With several positives the first is `listwise_loss`.
     entropy : of the softmax over a question's similarities to its own graph's nodes (3.5).
     """
 
@@ -40,14 +39,7 @@ def losses(nodes: Tensor, batch: Batch, form: LossForm) -> Losses:
     queries = batch.queries.to(nodes.dtype) / form.temperature
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
-    if batch.positives is None:
-        contrastive = contrastive_loss(scores, ranked, form.in_batch)
-    else:
-        candidates = batch.is_ranked  # the nodes that each question ranks, (n_queries, n_nodes)
-        if not form.in_batch:
-            own = torch.block_diag(*(torch.ones_like(ranks) for ranks in batch.rankings))
-            candidates = candidates & own.bool()
-        contrastive = listwise_loss(scores, batch.positives, candidates)
+    contrastive = contrastive_loss(scores, ranked, form.in_batch)
 
     def mean(by_question: Tensor) -> Tensor:
         of_graph = by_question.split([len(ranks) for ranks in batch.rankings])
@@ -82,17 +74,6 @@ def contrastive_loss(scores: Tensor, ranked: Sequence[Tensor], in_batch: bool) -
     best = torch.cat([block[:, 0] for block in ranked])
     every = scores.logsumexp(1) if in_batch else torch.cat([block.logsumexp(1) for block in ranked])
     return every - best
-
-
-def listwise_loss(scores: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
-    """Return each question's cross-entropy of a softmax over candidates, `(n_queries,)`.
-
-    All arguments are `(n_queries, n_nodes)`. The positives of a question, at least one and all of
-    them candidates, have equal shares. With one, and all nodes as candidates, this is L_CL.
-    """
-    every = scores.masked_fill(~candidates, -torch.inf).logsumexp(1)
-    shares = positives / positives.sum(1, keepdim=True)
-    return every - (shares * scores).sum(1)
 
 
 def ranking_loss(ranked: Sequence[Tensor], pairs: str = "sum") -> Tensor:

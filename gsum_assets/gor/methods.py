@@ -29,7 +29,6 @@ class EncoderForm:
     gate : initial value of that gate.
     unit_length : whether node embeddings are scaled to length 1.
     cosine : whether questions are compared by cosine, although trained by inner product.
-    neighbours : whether passages that follow one another exchange messages, too.
     """
 
     name: Literal["gat", "gcn", "sgc", "gin", "sage", "none"] = "gat"
@@ -42,7 +41,6 @@ class EncoderForm:
     gate: float = 0.1
     unit_length: bool = True
     cosine: bool = False
-    neighbours: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,11 +77,8 @@ class Training:
     split: str | None = None
 
     def as_values(self) -> dict[str, Any]:
-        """Return plain values, as stored with a checkpoint; without `neighbours` if unused."""
-        values = asdict(self)
-        if not self.encoder.neighbours:
-            del values["encoder"]["neighbours"]
-        return values
+        """Return plain values, as stored with a checkpoint."""
+        return asdict(self)
 
 
 _PUBLISHED = Training(
@@ -119,7 +114,6 @@ FORMS: Mapping[str, Training] = MappingProxyType(
         "gor": Training(),
         "gor-untrained": Training(EncoderForm("none")),
         **_ablations("gor", Training()),
-        "gor-evidence": Training(EncoderForm(neighbours=True), LossForm(ranking=False)),
         "gor-published": _PUBLISHED,
         **_ablations("gor-published", _PUBLISHED),
         "gor-paper": _PAPER,
@@ -134,7 +128,6 @@ WITHOUT_NETWORK = ("thought-retriever", "node2vec")
 
 METHODS = (*FORMS, *WITHOUT_NETWORK)
 SUPERVISED = ("gor-supervised", "gor-published-supervised")
-EVIDENCE = "gor-evidence"
 
 
 def training_of(method: str, settings: TrainingSettings) -> Training:

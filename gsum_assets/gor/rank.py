@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gor.methods import EVIDENCE, WITHOUT_NETWORK
+from gsum_assets.gor.methods import WITHOUT_NETWORK
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import node_collection
@@ -30,7 +30,7 @@ def rank(inputs: Inputs) -> pa.Table:
     """Return the rows of `rankings`, scored by inner products of questions and node embeddings.
 
     Methods without a network rank by the embeddings of the nodes' texts, and so does a method whose
-    network learnt from nothing. `gor-evidence`, which does not mix kinds of nodes, ranks passages.
+    network learnt from nothing.
     """
     nodes, edges = inputs.table("record_nodes"), inputs.table("record_edges")
     tables = ["documents", "record_nodes"]
@@ -38,12 +38,10 @@ def rank(inputs: Inputs) -> pa.Table:
         tables.append("node_embeddings")
 
     def collection() -> Collection:
-        ranked, vectors = nodes, nodes
+        vectors = nodes
         if "node_embeddings" in tables and inputs.table("node_embeddings").num_rows:
             vectors = inputs.table("node_embeddings")
-        if inputs.method == EVIDENCE:
-            ranked = nodes.filter(pc.equal(nodes["kind"], "chunk"))
-        return node_collection(inputs.table("documents"), ranked, vectors)
+        return node_collection(inputs.table("documents"), nodes, vectors)
 
     def retriever(scope: Collection) -> Retriever:
         return Node2Vec(scope, edges) if inputs.method == "node2vec" else Dense(scope)

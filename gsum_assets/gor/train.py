@@ -118,8 +118,8 @@ def _key(graphs: Sequence[RecordGraph], training: Training) -> str:
     digest = hashlib.blake2b(json.dumps(training.as_values()).encode(), digest_size=16)
     for graph in graphs:
         digest.update(f"{graph.document_id}:{graph.n_nodes}:{graph.n_queries};".encode())
-        for array in (graph.features, graph.edges, graph.queries, graph.rankings, graph.positives):
-            digest.update(b"" if array is None else array.tobytes())
+        for array in (graph.features, graph.edges, graph.queries, graph.rankings):
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from gsum_assets.answering.ask import ask
-from gsum_assets.gor.encoders import load_encoder
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.store.parquet_store import Partition
@@ -130,14 +129,3 @@ def test_killed_training_resumes_from_its_last_epoch(indexed: House, tmp_path: P
             again = of_method(undisturbed, "gor.training_log", "gor-gcn")
             assert [row["seconds"] for row in again] != [row["seconds"] for row in log]
             assert weights(undisturbed, "gor-gcn") == weights(house, "gor-gcn")
-
-
-def test_evidence_ranks_passages_only(indexed: House, tmp_path: Path) -> None:
-    with copy_of(indexed, tmp_path) as house:
-        assert house.run(["gor-evidence"]).is_complete
-        kinds = {n["node_id"]: n["kind"] for n in house.table("gor.record_nodes").to_pylist()}
-        for method, ranked in (("gor", {"chunk", "response"}), ("gor-evidence", {"chunk"})):
-            rows = of_method(house, "rankings", method)
-            assert {kinds[row["item_id"]] for row in rows if row["level"] == "node"} == ranked
-        network = load_encoder(weights(house, "gor-evidence"), house.embedder.identity, 8)
-        assert network.form.neighbours
