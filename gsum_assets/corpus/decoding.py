@@ -1,9 +1,8 @@
-"""Decoding of text files in any common encoding.
+"""Decoding of text files: a byte order mark decides, then UTF-8 is tried.
 
-UTF-8 is tried first; a byte order mark decides otherwise. What is neither is detected from a sample
-of the lines that have bytes above 127: `charset-normalizer` removes the encodings in which the
-sample is not readable, and the rest is ordered by what does not occur within words of any
-language, then by how common the encoding is. Equal bytes give equal texts, on every computer.
+The encoding of other texts is detected from lines with bytes above 127: `charset-normalizer`
+removes the encodings in which they are not readable; the others are ordered by what does not occur
+within words of any language, then by how common the encoding is.
 """
 
 import codecs
@@ -47,8 +46,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 65_536  # bytes from which the encoding is detected
-_LINE = 4_096  # bytes of one line in the sample
-_HIGH = re.compile(rb"[\x80-\xff]")
+_LINE = 4_096  # bytes of one line in the sample, before and after its first byte above 127
+_HIGH = re.compile(rb"[\x80-\xff](?:[^\n]{0,%d}(?=[\n ]|\Z)|[^\n]*)" % _LINE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _INVALID = "\N{REPLACEMENT CHARACTER}"
 _MOST_CONTROLS = 0.02  # share of control characters above which bytes are no text
@@ -76,6 +75,9 @@ _MISPLACED = regex.compile(
 )
 """Characters that no language has where they are."""
 _MISPLACED_OR_KANA = regex.compile(rf"[\u3041-\u30ff]|{_MISPLACED.pattern}", regex.VERSION1)
+
+
+_BINARY = "binary or damaged, no text; convert it to text, or rename it to its true type"
 
 
 class NotTextError(ValueError):
@@ -108,27 +110,19 @@ def decode(data: bytes) -> tuple[str, str]:
     else:
         has_control = _CONTROL.search(data[:_SAMPLE])
         return (has_control and _utf16_without_mark(data)) or (text, "utf-8")
-    if (decoded := _nearly_utf8(data)) is not None:
-        return decoded
-    if (decoded := _utf16_without_mark(data)) is not None:
+    if decoded := _nearly_utf8(data) or _utf16_without_mark(data):
         return decoded
     if len(_CONTROL.findall(data[:_SAMPLE])) > _MOST_CONTROLS * len(data[:_SAMPLE]):
-        raise _binary()
+        raise NotTextError(_BINARY)
     return _detected(data)
-
-
-def _binary() -> NotTextError:
-    return NotTextError(
-        "binary or damaged, no text; convert it to text, or rename it to its true type"
-    )
 
 
 def _with_replacements(data: bytes, encoding: str) -> tuple[str, str]:
     """Return a text with invalid bytes replaced, and the encoding with their number."""
     text = data.decode(encoding, "replace")
     n_invalid = text.count(_INVALID)
-    if n_invalid and n_invalid > _MOST_INVALID * len(text) + 1:
-        raise _binary()
+    if n_invalid > _MOST_INVALID * len(text) + 1:
+        raise NotTextError(_BINARY)
     if n_invalid:
         n_invalid -= text.encode(encoding).count(_INVALID.encode(encoding)) - n_invalid
     return text, f"{encoding}, {n_invalid} invalid" if n_invalid > 0 else encoding
@@ -180,18 +174,17 @@ _EAST_ASIAN = re.compile("[\t\n\r -~\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff0
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the first lines that have bytes above 127."""
+    """Return the first lines that have bytes above 127, of a long line a part around them.
+
+    No part ends within a character: where no blank is in reach, it ends with the line.
+    """
     lines: list[bytes] = []
     size = end = 0
     while size < _SAMPLE and (high := _HIGH.search(data, end)):
         at = high.start()
-        start = max(end, data.rfind(b"\n", max(end, at - _LINE), at) + 1)
-        if at - start > _LINE:  # a line without an end near by: begin at a blank
-            start = max(end, data.rfind(b" ", at - _LINE, at) + 1, at - _LINE)
-        end = data.find(b"\n", at, at + _LINE)
-        if end < 0:
-            end = min(len(data), at + _LINE)
-            end = max(data.rfind(b" ", at, end), at + 1) if end < len(data) else end
+        first = max(end, at - _LINE)
+        start = max(first, data.rfind(b"\n", first, at) + 1)
+        end = high.end()
         lines.append(data[start:end])
         size += end - start
     return b"\n".join(lines)
@@ -205,7 +198,7 @@ def _detected(data: bytes) -> tuple[str, str]:
     unlikely = {
         name: match.chaos - _COHERENCE * match.coherence
         for match in matches
-        for name in (match.encoding, *(submatch.encoding for submatch in match.submatch))
+        for name in match.could_be_from_charset
     }
     ranked = sorted(unlikely, key=lambda name: _rank(sample, name, unlikely[name]))
     for name in ranked:
@@ -214,7 +207,7 @@ def _detected(data: bytes) -> tuple[str, str]:
         except UnicodeDecodeError:
             continue
     if not ranked:
-        raise _binary()
+        raise NotTextError(_BINARY)
     return _with_replacements(data, ranked[0])
 
 

@@ -145,6 +145,7 @@ KOREAN = "위원회는 월요일에 공장을 폐쇄하기로 결정했습니다
             for codec in ("utf-16-le", "utf-16-be")
         ],
         ("委員會決定在星期一關閉工廠。", "big5", "big5"),
+        (JAPANESE.strip() * 200, "cp932", "cp932"),  # one line without blanks
     ],
 )
 def test_the_text_is_exact_and_the_encoding_named(text: str, codec: str, encoding: str) -> None:
