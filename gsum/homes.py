@@ -13,12 +13,12 @@ from gsum.differences import Difference, paired, require_method_name
 from gsum.names import family_named, unknown
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.workspace import Workspace, open_workspace
-from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
 from gsum_assets.registry.families import FAMILIES, views
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
-from gsum_resources.settings.paths import is_remote
+from gsum_resources.settings.paths import folders_in, is_remote
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
@@ -95,7 +95,7 @@ class Home:
     @property
     def corpora(self) -> list[str]:
         """The names of the corpora."""
-        return corpora_in(self._folders.corpora)
+        return folders_in(self._folders.corpora)
 
     @property
     def tables(self) -> "pd.DataFrame":

@@ -31,10 +31,6 @@ def border_ranks(text: str, positions: np.ndarray) -> np.ndarray:
     A cut after a paragraph ranks below one after a sentence or line, and that below any other;
     equal kinds are ordered by a hash of the last 32 characters before the cut. Blanks do not count,
     and no sentence ends before a lower-case letter.
-
-    Parameters
-    ----------
-    positions : positions in characters, `(n_positions,)`.
     """
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     blank = np.array([character.isspace() for character in text], bool)
@@ -42,19 +38,12 @@ def border_ranks(text: str, positions: np.ndarray) -> np.ndarray:
     at = n_before[positions]
     hashes = _hashes(codes[~blank], at)
     kinds = np.full(len(positions), _WORD, np.uint64)
-    kinds[np.isin(at, _ends(_SENTENCE_END, text, n_before, blank))] = _SENTENCE
+    following = np.append(np.flatnonzero(~blank), -1)  # position of each character
+    ends = n_before[[match.end() for match in _SENTENCE_END.finditer(text)]]
+    is_inside = [text[following[n] :][:1].islower() for n in ends]
+    kinds[np.isin(at, ends[~np.array(is_inside, bool)])] = _SENTENCE
     kinds[np.isin(at, n_before[[m.end() for m in _BLANK_LINE.finditer(text)]])] = _PARAGRAPH
     return (kinds << np.uint64(_KIND_BITS)) | (hashes >> np.uint64(64 - _KIND_BITS))
-
-
-def _ends(
-    pattern: re.Pattern[str], text: str, n_before: np.ndarray, blank: np.ndarray
-) -> np.ndarray:
-    """Return the number of characters before each match's end, unless it is inside a sentence."""
-    following = np.append(np.flatnonzero(~blank), -1)  # position of each character
-    ends = n_before[[match.end() for match in pattern.finditer(text)]]
-    ends_before = [int(n) for n in ends if not text[following[n] :][:1].islower()]
-    return np.array(ends_before, np.int64)
 
 
 def _hashes(codes: np.ndarray, at: np.ndarray) -> np.ndarray:

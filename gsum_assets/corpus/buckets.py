@@ -1,8 +1,7 @@
-"""Buckets of a corpus: their number is fixed when the corpus is created.
+"""Buckets of a corpus, by a hash of document ids; their number is fixed with a new corpus.
 
-A document's bucket is a stable hash of its id modulo their number. The number is stored in the
-state database; without a record, as in a copy of a warehouse alone, it follows from the files of
-`source_documents`, which has one for each bucket.
+It is stored in the state database; without a record, as in a copy of a warehouse alone, it follows
+from the files of `source_documents`, which has one for each bucket.
 """
 
 from pathlib import Path
@@ -21,8 +20,6 @@ BYTES_PER_BUCKET = 8 * 2**20
 _COMPRESSED = (".gz", ".parquet")
 _RATIO = 4  # bytes of text per compressed byte, about
 
-_LISTING = TABLES["source_documents"]
-
 
 class Buckets:
     """Numbers of buckets of the corpora of one store; found ones are cached until `reread`."""
@@ -39,10 +36,7 @@ class Buckets:
     def needed(self, corpus: str, folder: Path) -> int:
         """Return the number of buckets of a corpus: the fixed one, or the one of a new corpus.
 
-        Raises
-        ------
-        CorpusError
-            If the settings cannot be read, or request another number than the fixed one.
+        Raises `CorpusError` if the settings cannot be read, or request another number.
         """
         requested = load_settings(folder).buckets
         n = self._n_stored(corpus) or requested or n_buckets_for(*size_of(folder))
@@ -75,18 +69,14 @@ class Buckets:
 
     def _n_stored(self, corpus: str) -> int | None:
         if corpus not in self._known:
-            n = (self._counts.get(corpus) if self._store.state_url else None) or self._listed(
-                corpus
-            )
+            n = self._counts.get(corpus) if self._store.state_url else None
+            listed = [] if n else self._store.partitions(TABLES["source_documents"], corpus)
+            if listed:
+                n = power_of_two(1 + max(int(partition.bucket or 0) for partition in listed))
             if n is None:
                 return None
             self._known[corpus] = n
         return self._known[corpus]
-
-    def _listed(self, corpus: str) -> int | None:
-        """Return the number of buckets by the files of the listing; None if there are none."""
-        listed = [int(p.bucket or 0) for p in self._store.partitions(_LISTING, corpus)]
-        return power_of_two(1 + max(listed)) if listed else None
 
 
 def n_buckets_for(n_documents: int, n_bytes: int) -> int:

@@ -26,11 +26,6 @@ from gsum_resources.settings.paths import folders_in, is_remote
 _N_SHOWN = 8
 
 
-def corpora_in(root: Path) -> list[str]:
-    """Return the names of the corpora in a folder, without hidden folders."""
-    return folders_in(root)
-
-
 def find_corpus(root: Path, corpus: str) -> Path:
     """Return the folder of a corpus.
 
@@ -44,10 +39,7 @@ def find_corpus(root: Path, corpus: str) -> Path:
         return root / corpus
     if problem is None and (root / corpus).is_symlink():
         raise CorpusError(about_broken_link(root / corpus))
-    known = corpora_in(root)
-    # a folder elsewhere was passed instead of a corpus name
-    if corpus and Path(corpus).is_dir():
-        folder = Path(corpus)
+    if corpus and (folder := Path(corpus)).is_dir():  # passed instead of a corpus name
         if folder.resolve().parent == root.resolve():
             name = folder.resolve().name
             raise CorpusError(f"'{folder}' is the folder of a corpus; name the corpus: '{name}'")
@@ -57,18 +49,17 @@ def find_corpus(root: Path, corpus: str) -> Path:
         )
     if problem:
         raise CorpusError(f"corpus '{corpus}': {problem}")
-    if not known:
+    if not (known := folders_in(root)):
         raise CorpusError(f"corpus '{corpus}' does not exist; {no_corpus(root)}")
     raise CorpusError(f"corpus '{corpus}' does not exist in {root}{did_you_mean(corpus, known)}")
 
 
 def name_a_corpus(root: Path, purpose: str = "run") -> str:
     """Return a message that lists the corpora, for a command without a corpus."""
-    known = corpora_in(root)
-    shown = ", ".join(known[:_N_SHOWN]) + (
-        f" … ({len(known)} in all)" if len(known) > _N_SHOWN else ""
-    )
-    return f"name a CORPUS to {purpose}; available: {shown}" if known else no_corpus(root)
+    if not (known := folders_in(root)):
+        return no_corpus(root)
+    more = f" … ({len(known)} in all)" if len(known) > _N_SHOWN else ""
+    return f"name a CORPUS to {purpose}; available: {', '.join(known[:_N_SHOWN])}{more}"
 
 
 def no_corpus(root: Path) -> str:
@@ -84,13 +75,11 @@ def init_corpus(
 ) -> tuple[str, list[str]]:
     """Make `folder` a corpus of `home`; existing documents and `corpus.toml` are kept.
 
+    Returns the name of the corpus, and lines that report what was written and found.
+
     Parameters
     ----------
     tables : settings of the tables that `CorpusSettings` does not validate, by name.
-
-    Returns
-    -------
-    The name of the corpus, and lines that report what was written and found.
 
     Raises
     ------

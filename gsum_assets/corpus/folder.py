@@ -1,11 +1,11 @@
 """Files of a corpus folder, and their records in a fixed order."""
 
 import hashlib
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
@@ -53,12 +53,8 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield every record of a corpus folder, by file name, then line.
 
-    Files of other types are not opened, and become records with a problem.
-
-    Parameters
-    ----------
-    max_bytes : size above which a file becomes a record with a problem.
-    document_ids : ids to read; other files are not opened. None: all.
+    Files of other types, or of more than `max_bytes`, become records with a problem; they are not
+    opened, nor are files without any of `document_ids`.
 
     Raises
     ------
@@ -80,8 +76,12 @@ def read_records(
         records = _records_in(file, document_id, max_bytes, document_ids, columns)
         return records if is_table(file.name) else list(records)  # tables may be large
 
-    for records in _ahead(read, files) if is_remote(folder) else map(read, files):
-        yield from records
+    if not is_remote(folder):
+        yield from chain.from_iterable(map(read, files))
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # hides the store's latency
+        for start in range(0, len(files), _AT_ONCE):
+            yield from chain.from_iterable(pool.map(read, files[start : start + _AT_ONCE]))
 
 
 def _records_in(
@@ -94,7 +94,7 @@ def _records_in(
     """Yield the records of a file, or one with a problem if it cannot be read."""
     name, is_whole_table = shown_name(file.name), is_table(file.name) and not file.problem
     prefix = document_id
-    if is_whole_table or not is_text_or_converted(file.name):
+    if is_whole_table or not _is_one_document(file.name):
         document_id = f"{name}:0"
     if not is_whole_table and document_ids is not None and document_id not in document_ids:
         return
@@ -111,27 +111,9 @@ def _records_in(
         yield Record(document_id, name, 0, b"unreadable", problem=unreadable(error))
 
 
-def _ahead(
-    read: Callable[[ListedFile], Iterable[Record]], files: Iterable[ListedFile]
-) -> Iterator[Iterable[Record]]:
-    """Yield records in order; the next files are read meanwhile, to hide a store's latency."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        pending: deque[Future[Iterable[Record]]] = deque()
-        for file in files:
-            pending.append(pool.submit(read, file))
-            if len(pending) == _AT_ONCE:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-
-
 @dataclass(frozen=True)
 class Stamp:
-    """State of the files of a folder by their metadata.
-
-    `digest` is a hash of names, sizes and times; `youngest` is the latest time of modification,
-    Unix time, 0 without files.
-    """
+    """State of a folder's files: a hash of names, sizes and times; the latest time, Unix time."""
 
     digest: str
     youngest: float
@@ -160,11 +142,10 @@ def is_own(file: str) -> bool:
 
 def is_other_type(file: str) -> bool:
     """Return whether gsum does not read files with this name."""
-    return not is_table(file) and not is_text_or_converted(file)
+    return not is_table(file) and not _is_one_document(file)
 
 
-def is_text_or_converted(file: str) -> bool:
-    """Return whether a file with this name is one document."""
+def _is_one_document(file: str) -> bool:
     return file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 

@@ -177,22 +177,16 @@ CORPUS = (
 def with_earlier(
     inputs: Inputs, name: str, chunks: pa.Table, compute: Callable[[pa.Table], pa.Table]
 ) -> pa.Table:
-    """Return the rows of a table by chunk, of which only those of new chunks are computed.
+    """Return the rows of a table by chunk, in the order of `chunks`; only new ones are computed.
 
     The id of a chunk is a hash of its text, so that its stored rows are valid if the same code and
     the same embedding model wrote them.
 
     Parameters
     ----------
-    inputs : of the step that writes the table, and reads the embedding model.
     name : the table, by bucket, with a column `chunk_id`.
     chunks : rows of `chunks` of the step's buckets.
     compute : returns the rows of some of `chunks`, in their order.
-
-    Returns
-    -------
-    pa.Table
-        Rows in the order of `chunks`.
     """
     chunk_ids = chunks["chunk_id"].to_pylist()
     earlier = inputs.earlier_rows(name, ["embedding_model"]).rows_with("chunk_id", chunk_ids)

@@ -20,27 +20,20 @@ _REASON_CHARS = 160
 
 
 def intake(n_documents: int, rejected: pa.Table) -> str:
-    """Return a line on the documents accepted, those rejected, and the files not read.
-
-    Returns
-    -------
-    line : `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
-    """
-    unread = others_by_type(rejected)
+    """Return `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`."""
+    unread = _others_by_type(rejected)
     reasons = []
-    for row in real_rejections(rejected):
+    for row in _real_rejections(rejected):
         location = f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
         reason = row["reason"]
-        if len(reason) > _REASON_CHARS:
-            reason = reason[: _REASON_CHARS - 1] + "…"
-        reasons.append(f"{location}: {reason}")
+        cut = reason[: _REASON_CHARS - 1] + "…" if len(reason) > _REASON_CHARS else reason
+        reasons.append(f"{location}: {cut}")
     clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
     if reasons:
         named = [*reasons[:_N_NAMED], *(["…"] if len(reasons) > _N_NAMED else [])]
         clauses.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
     if unread:
-        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in unread)
-        clauses.append(f"not read: {counts} ({READS})")
+        clauses.append(f"not read: {unread} ({READS})")
     return "; ".join(clauses)
 
 
@@ -54,28 +47,26 @@ def stored_intake(store: ParquetStore, corpus: str) -> str:
 def folder_intake(folder: Path) -> str:
     """Return the same line for a corpus folder that has not been run; its documents are read.
 
-    Raises
-    ------
-    CorpusError
-        If the folder or its settings cannot be read.
+    Raises `CorpusError` if the folder or its settings cannot be read.
     """
     documents, rejected = load(folder, load_settings(folder))
     return intake(len(documents), rows_of(TABLES["rejected_documents"], rejected))
 
 
-def real_rejections(rejected: pa.Table) -> Sequence[dict]:
+def _real_rejections(rejected: pa.Table) -> Sequence[dict]:
     """Return the rows of documents that could not be read, by file and line."""
     rows = rejected.filter(pc.invert(rejected["is_other_type"]))
     return rows.sort_by([("file", "ascending"), ("line", "ascending")]).to_pylist()
 
 
-def others_by_type(rejected: pa.Table) -> list[tuple[str, int]]:
-    """Return unread file name extensions with their counts, most frequent first."""
+def _others_by_type(rejected: pa.Table) -> str:
+    """Return counts of unread file name extensions, most frequent first: "4 .jpg, 1 .png"."""
     counts = Counter[str]()
     for file in rejected.filter(rejected["is_other_type"])["file"].to_pylist():
         name, dot, suffix = file.rpartition("/")[2].rpartition(".")
         counts[f".{suffix.lower()}" if dot and name else "without extension"] += 1
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)
 
 
 def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
@@ -83,10 +74,10 @@ def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
 
     Files of other types are counted, but are no failure.
     """
-    rows = real_rejections(rejected)
+    rows = _real_rejections(rejected)
     checked = count(len(rows), "rejected document")
-    if others := others_by_type(rejected):
-        checked += f"; not read: {', '.join(f'{n:,} {suffix}' for suffix, n in others)}"
+    if others := _others_by_type(rejected):
+        checked += f"; not read: {others}"
     if not rows:
         return Finding(checked)
     first = [{name: row[name] for name in ("file", "line", "reason")} for row in rows[:SHOWN]]

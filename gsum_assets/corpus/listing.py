@@ -1,8 +1,4 @@
-"""The files of a corpus folder, and what in it can be no document.
-
-All reading of a folder goes through `list_files` and `open_regular`: only regular files are opened,
-so that a pipe, a device or a cycle of links costs its own row and no time.
-"""
+"""The files of a corpus folder; only regular files are opened: a pipe or device costs no time."""
 
 import errno
 import os
@@ -23,6 +19,12 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+_NO_TARGET = "is a link to what does not exist; restore its target, or remove the link"
+_BROKEN_LINKS = {
+    errno.ELOOP: "is a link that leads back to itself; remove it, or let it name a file",
+    errno.ENOENT: _NO_TARGET,
+    errno.ENOTDIR: _NO_TARGET,
+}
 _CYCLE = (
     "a link to a folder that is read already on the way to it; remove the link, or let it name "
     "another folder"
@@ -38,7 +40,7 @@ class ListedFile:
     name : path relative to the corpus folder, with "/"; may have surrogates for bytes that are not
         UTF-8. That of a folder ends with "/"; "" is the corpus folder itself.
     version : values that change with the content.
-    modified : Unix time of the last modification.
+    modified : Unix time.
     problem : why it cannot be read, or "".
     """
 
@@ -89,10 +91,8 @@ def list_files(folder: Path) -> Iterator[ListedFile]:
         below = []
         for entry in children:
             listed = _listed(entry, prefix)
-            if listed is None:
-                continue
-            if isinstance(listed, ListedFile):
-                yield listed
+            if not isinstance(listed, tuple):
+                yield from [listed] if listed else []
                 continue
             is_link = entry.is_symlink()
             if listed in above or (is_link and in_link and listed in linked):
@@ -116,13 +116,8 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
     except OSError as error:
         if not entry.is_symlink() and error.errno == errno.ENOENT:
             return None
-        if entry.is_symlink() and error.errno == errno.ELOOP:
-            problem = "is a link that leads back to itself; remove it, or let it name a file"
-        elif entry.is_symlink() and error.errno in (errno.ENOENT, errno.ENOTDIR):
-            problem = "is a link to what does not exist; restore its target, or remove the link"
-        else:
-            problem = unreadable(error)
-        return ListedFile(name, path, problem=problem)
+        problem = _BROKEN_LINKS.get(error.errno or 0) if entry.is_symlink() else None
+        return ListedFile(name, path, problem=problem or unreadable(error))
     if stat.S_ISDIR(status.st_mode):
         return _identity(status)
     version = status.st_size, status.st_mtime_ns

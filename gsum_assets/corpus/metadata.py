@@ -33,7 +33,7 @@ class _WithoutAliases(yaml.SafeLoader):
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """Return the metadata at the head of a Markdown file, and the text after it.
 
-    Metadata are YAML between two lines `---`, or TOML between two lines `+++`. A head that is not a
+    Metadata are YAML between two lines `---`, or TOML between two lines `+++`; a head that is no
     table of values, such as a text after a horizontal rule, is part of the text.
     """
     match = _FRONT_MATTER.match(text)
@@ -46,9 +46,9 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
             values = yaml.load(match["block"], _WithoutAliases)
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: TOML, and bad dates in YAML
         return {}, text
-    if values is None:
-        return {}, text[match.end() :]
-    return (values, text[match.end() :]) if isinstance(values, dict) else ({}, text)
+    if values is not None and not isinstance(values, dict):
+        return {}, text
+    return values or {}, text[match.end() :]
 
 
 def metadata_of(values: Mapping[Any, Any]) -> dict[str, Any]:
@@ -75,10 +75,7 @@ def as_json(metadata: Mapping[str, Any]) -> str | None:
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; None for one that is no metadata."""
     if isinstance(value, bytes):
-        try:
-            value = value.decode()
-        except UnicodeDecodeError:
-            return None
+        value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):  # half a surrogate pair is what bytes that are not UTF-8 become
         text = value.strip()
         return text if len(text) <= _MOST_CHARS and not _NO_TEXT.search(text) else None

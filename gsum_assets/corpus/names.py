@@ -21,19 +21,13 @@ _AROUND = " \t\"'“”‘’«»‹›„‚.,;:!?¿¡()[]{}<>…、。「」�
 def clean_name(text: str) -> str:
     """Return the name without mark-up, quotes, punctuation and blanks around it, in any script.
 
-    Raises
-    ------
-    ValueError
-        If the cleaned name has no letter or digit, or more than 200 characters.
+    Raises `ValueError` if no letter or digit is left, or more than 200 characters.
     """
     name = " ".join(_MARK_UP.sub(" ", _UNSEEN.sub("", unicodedata.normalize("NFC", text))).split())
     if not any(character.isalnum() for character in name):
         raise ValueError(f"the name {text[:40]!r} holds no letter or digit")
     stripped = _bare(name)
-    if (
-        _INITIALS.fullmatch(f"{stripped}.")
-        and name[name.find(stripped) + len(stripped) :][:1] == "."
-    ):
+    if _INITIALS.fullmatch(f"{stripped}.") and f"{stripped}." in name:
         stripped += "."  # "U.S."
     if name.endswith(")") and stripped.count("(") > stripped.count(")"):
         stripped += ")"  # "Tennessee Valley Authority (TVA)"
@@ -92,14 +86,19 @@ _PIECE_CHARS = 3  # characters of a piece of another script
 
 
 def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
-    """Return the indices of the texts that contain each name.
+    """Return the indices of the texts that contain each name, see `holds`.
 
-    Parameters
-    ----------
-    keys : names normalized by `name_key`; one without a letter or digit is never found.
-    text_keys : texts normalized by `name_key`.
+    A name without a letter or digit is in no text. The texts are searched only for names of which
+    they have all pieces: the whole runs of ASCII, and substrings of the others.
     """
-    pieces = {key: set(_pieces_of_name(key)) for key in keys}
+    pieces = {
+        key: {
+            piece
+            for run in _RUNS.findall(key)
+            for piece in _pieces(run, [min(_PIECE_CHARS, len(run))])
+        }
+        for key in keys
+    }
     all_pieces = set().union(*pieces.values())
     texts_of_run: dict[str, set[int]] = defaultdict(set)
     for index, text in enumerate(text_keys):
@@ -115,12 +114,6 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
         candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
         holding[key] = frozenset(index for index in candidates if holds(text_keys[index], key))
     return holding
-
-
-def _pieces_of_name(key: str) -> Iterator[str]:
-    """Yield the pieces that a text must have to contain a name."""
-    for run in _RUNS.findall(key):
-        yield from _pieces(run, [len(run) if run.isascii() else min(_PIECE_CHARS, len(run))])
 
 
 def _pieces(run: str, lengths: Iterable[int]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.settings.paths import is_remote, read_if_exists, unreadable
+from gsum_resources.settings.paths import is_remote, unreadable
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.partition import bucket_names, version_of
@@ -27,18 +27,10 @@ _LISTING = TABLES["source_documents"]
 
 
 def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[str, int]]:
-    """Look at the folder of a corpus, and store what is there: its documents, questions, graph.
+    """Store the listing of a corpus folder; return version and number of rows of each table.
 
-    The number of buckets of a new corpus is fixed now.
-
-    Returns
-    -------
-    Version and number of rows of each table, by name.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
+    The number of buckets of a new corpus is fixed now. Raises `CorpusError` if the corpus cannot
+    be read.
     """
     folder = corpora / corpus
     digest = stamp_of(folder).digest  # before it is read, so that a later change is noticed
@@ -72,13 +64,7 @@ def _observed(store: ParquetStore, corpus: str) -> str:
 
 
 def found(folder: Path, corpus: str, n_buckets: int) -> Iterator[tuple[Table, Partition, pa.Table]]:
-    """Yield the rows of each file of the tables of `sources`, as the folder is now.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus cannot be read.
-    """
+    """Yield the rows of each file of the tables of `sources`, as the folder is now."""
     by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
     for document in scan(folder, load_settings(folder)):
         by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
@@ -120,17 +106,17 @@ def _hashes(folder: Path, names: Sequence[str]) -> pa.Table:
     hashes = {}
     for name in names:
         file = folder / name
-        if is_remote(file):
-            content = read_if_exists(file)
-            if content is not None:
-                hashes[name] = hashlib.blake2b(content, digest_size=16).hexdigest()
-        elif file.is_file():
-            try:
+        try:
+            if file.is_file():
                 with open_regular(file) as stream:
                     digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))  # type: ignore[arg-type]
                 hashes[name] = digest.hexdigest()
-            except OSError as error:  # the step that reads the file fails
-                hashes[name] = unreadable(error)
+        except FileNotFoundError:  # deleted in this moment
+            continue
+        except OSError as error:  # the step that reads the file fails
+            if is_remote(file):
+                raise
+            hashes[name] = unreadable(error)
     columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
     return pa.table(columns, schema=TABLES["source_queries"].schema)
 
@@ -154,11 +140,7 @@ def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
     """Return a listing with the times since when its documents and their contents are known.
 
     The time at which a file was modified is that of its present content: touching it changes
-    nothing.
-
-    Parameters
-    ----------
-    earlier : the listing before; it may lack the columns of times.
+    nothing. The `earlier` listing may lack the columns of times.
     """
     known: dict[str, dict[str, Any]] = {}
     for row in earlier.to_pylist():

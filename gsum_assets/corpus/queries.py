@@ -57,11 +57,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Query:
-    """A question, see `queries` in `tables.py`.
-
-    `relevant_spans` are the spans of documents that contain the source's evidence,
-    `relevant_chunk_ids` the passages if they are known.
-    """
+    """A question, see `queries` in `tables.py`; `relevant_spans` contain the source's evidence."""
 
     query_id: str
     text: str
@@ -156,24 +152,16 @@ class _Line(BaseModel):
 
 
 def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Query], list[str]]:
-    """Return the valid queries of a corpus and a message for each rejected one.
-
-    Returns
-    -------
-    queries : in the order of the file.
-    failures : file, line, query, value and remedy of each rejected query.
-    """
+    """Return the valid queries of a corpus in their order, and a message for each rejected one."""
     return queries_in(_lines(folder), document_ids, f"{QUERIES_FILE} line")
 
 
 def queries_in(
     lines: Iterable[tuple[int, bytes]], document_ids: Collection[str], source: str
 ) -> tuple[list[Query], list[str]]:
-    """Return the queries that lines of JSON hold, and a message for each bad one.
+    """Return the queries of numbered lines of JSON, and a message for each bad one.
 
-    Parameters
-    ----------
-    source : what a message calls a line, before its number.
+    A message has `source` before the line's number, then query, value and remedy.
     """
     known = frozenset(document_ids)
     queries: list[Query] = []
@@ -182,7 +170,7 @@ def queries_in(
     for number, content in lines:
         where = f"{source} {number}"
         try:
-            query = _query(json.loads(content.decode("utf-8")))
+            line = _Line.model_validate(json.loads(content.decode("utf-8")))
         except ValidationError as error:
             row = json.loads(content)
             query_id = row.get("query_id") if isinstance(row, dict) else None
@@ -192,12 +180,17 @@ def queries_in(
         except (ValueError, RecursionError) as error:
             failures.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
             continue
+        values = line.model_dump(exclude={"answerable", "relevant_spans"})
+        spans = [
+            Span(span.document_id or line.document_id or "", span.start, span.end)
+            for span in line.relevant_spans
+        ]
+        query = Query.of(**values, relevant_spans=spans, is_answerable=line.answerable)
         where = f"{where}, query '{query.query_id}'"
         named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
         named += [span.document_id for span in query.relevant_spans]
         unknown = [document_id for document_id in named if document_id not in known]
-        if query.query_id in numbers:
-            first = numbers[query.query_id]
+        if first := numbers.get(query.query_id):
             failures.append(f"{where}: query_id already used on line {first}; rename one")
         elif unknown:
             failures.append(
@@ -227,16 +220,6 @@ def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             yield number, line
-
-
-def _query(row: Any) -> Query:
-    line = _Line.model_validate(row)
-    values = line.model_dump(exclude={"answerable", "relevant_spans"})
-    spans = [
-        Span(span.document_id or line.document_id or "", span.start, span.end)
-        for span in line.relevant_spans
-    ]
-    return Query.of(**values, relevant_spans=spans, is_answerable=line.answerable)
 
 
 def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:

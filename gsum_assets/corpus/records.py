@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import category
@@ -16,6 +17,7 @@ PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 
 TEXT_SUFFIXES = (".txt", ".md")
 _OF_CONVERTED = str.maketrans(dict.fromkeys("|,[]/\\", "_"))
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|\.\.")
 
 
@@ -185,9 +187,7 @@ def hashed_id(name: str, document_id: str) -> str:
 
 def _readable(name: str) -> str:
     """Return a name with characters for bytes that are not UTF-8, and escapes where unknown."""
-    if name.isascii() or not any("\udc80" <= character <= "\udcff" for character in name):
-        return shown_name(name)
-    try:
-        return shown_name(decode(os.fsencode(name))[0])
-    except NotTextError:
-        return shown_name(name)
+    if _NOT_UTF8.search(name):
+        with suppress(NotTextError):
+            name = decode(os.fsencode(name))[0]
+    return shown_name(name)

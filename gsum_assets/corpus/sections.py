@@ -70,12 +70,7 @@ _NUMBERED = ("page", "slide")
 
 
 class Locations:
-    """Locations in some documents.
-
-    Parameters
-    ----------
-    rows : rows of `document_sections` of at least these documents.
-    """
+    """Locations in the documents of some rows of `document_sections`."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows

@@ -69,10 +69,7 @@ def _comment(text: str) -> list[str]:
 def write_k(folder: Path, ks: Sequence[int]) -> str:
     """Set `k` in `[retrieval]` to a number, or the values of a curve; return the line written.
 
-    Raises
-    ------
-    CorpusError
-        If the file is invalid or cannot be written; then nothing is written.
+    Raises `CorpusError`, and writes nothing, if the file is invalid or cannot be written.
     """
     value = ks[0] if len(ks) == 1 else list(ks)
     _change(folder, lambda document: document.setdefault("retrieval", {}).update(k=value))
@@ -82,10 +79,7 @@ def write_k(folder: Path, ks: Sequence[int]) -> str:
 def keep_methods(folder: Path, methods: Sequence[str]) -> str:
     """Set `methods`: those that every run keeps up to date from now on; return the line written.
 
-    Raises
-    ------
-    CorpusError
-        If the file is invalid or cannot be written; then nothing is written.
+    Raises `CorpusError`, and writes nothing, if the file is invalid or cannot be written.
     """
     names = list(dict.fromkeys(methods))
     _change(folder, lambda document: document.update(methods=names))

@@ -1,7 +1,7 @@
 """Documents that fulfil a condition on their columns and metadata: `--where`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,13 +21,10 @@ _LIMITS: dict[str, Any] = {
 def documents_where(documents: pa.Table, condition: str) -> list[str]:
     """Return the ids of the documents that fulfil a condition in DuckDB's SQL, ascending.
 
-    The condition is an expression over `COLUMNS` and the keys of `metadata`, which are columns of
-    their own where no column has their name: `date >= '2024-01-01' and kind = 'minutes'`. A column
-    of metadata that has numbers alone is numeric, also where they are texts, as in CSV.
-
-    Parameters
-    ----------
-    documents : `COLUMNS` of the table `documents`.
+    The condition is an expression over `COLUMNS` of `documents` and the keys of `metadata`, which
+    are columns of their own where no column has their name: `date >= '2024-01-01' and kind =
+    'minutes'`. A column of metadata that has numbers alone is numeric, also where they are texts,
+    as in CSV.
 
     Raises
     ------
@@ -86,12 +83,11 @@ def _further_columns(documents: pa.Table) -> dict[str, pa.Array]:
         if key.casefold() not in COLUMNS:
             keys.setdefault(key.casefold(), []).append(key)
     return {
-        names[0]: _column([_first(values, names) for values in metadata]) for names in keys.values()
+        names[0]: _column(
+            [next((values[name] for name in names if name in values), None) for values in metadata]
+        )
+        for names in keys.values()
     }
-
-
-def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((values[name] for name in names if name in values), None)
 
 
 def _column(values: Sequence[Any]) -> pa.Array:

@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.serve.ask_api import AskBody, SearchBody, answered, found_passages, sources_of
 from gsum_assets.serve.documents_api import corpus_state, passage_in
@@ -26,6 +26,7 @@ from gsum_assets.serve.graphs import holding, neighbours, search
 from gsum_assets.serve.http import RequestError
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox
+from gsum_resources.settings.paths import folders_in
 
 INSTRUCTIONS = """\
 gsum answers questions about collections of documents, its corpora. Begin with list_corpora. `ask`
@@ -201,7 +202,7 @@ class Tools:
     def _corpora(self, context: Context) -> list[str]:
         request = context.request_context.request
         home = self._service.home
-        return corpora_in(home.corpora) if request is None else self._service.corpora(request)
+        return folders_in(home.corpora) if request is None else self._service.corpora(request)
 
     def _corpus(self, context: Context, name: str | None) -> str:
         """Return the name of a corpus that may be asked; None: the only one."""

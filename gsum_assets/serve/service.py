@@ -11,7 +11,7 @@ from starlette.requests import Request
 from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.methods import chosen_method
 from gsum_assets.answering.workspace import Workspace, open_workspace
-from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_assets.serve.access import corpora_of
@@ -23,6 +23,7 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import folders_in
 
 _EXPORT_S = 60.0  # between two exports of the calls of language models to `llm_calls`
 _PREPARED = ["chunk_id", "document_id", "position", "text"]
@@ -95,7 +96,7 @@ class Service:
     def corpora(self, request: Request) -> list[str]:
         """Return the names of the corpora that a request may ask, in order."""
         allowed = corpora_of(request)
-        return [c for c in corpora_in(self.home.corpora) if allowed is None or c in allowed]
+        return [c for c in folders_in(self.home.corpora) if allowed is None or c in allowed]
 
     def require(self, request: Request, corpus: str) -> None:
         """Raise `RequestError` unless a request may ask a corpus: status 403 or 404.
@@ -107,7 +108,7 @@ class Service:
             message = f"this token may not ask corpus '{corpus:.80}'; it may ask: "
             raise RequestError(403, "foreign_corpus", message + (", ".join(sorted(allowed)) or "-"))
         # the message of an unknown corpus says more to a shell than a client may know
-        if corpus not in corpora_in(self.home.corpora):
+        if corpus not in folders_in(self.home.corpora):
             known = ", ".join(self.corpora(request)) or "none"
             raise RequestError(
                 404, "unknown_corpus", f"there is no corpus '{corpus:.80}'; there are: {known}"
@@ -118,7 +119,7 @@ class Service:
         """Read the model of questions and the corpora, then export calls from time to time."""
         if not self._models.is_served("embedding_model"):
             self._models.embedder.embed_queries(["first"])
-        for corpus in corpora_in(self.home.corpora):
+        for corpus in folders_in(self.home.corpora):
             if self._stop.is_set():
                 return
             try:

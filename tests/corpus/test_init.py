@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from gsum_assets.cli.main import main
-from gsum_assets.corpus.find import corpora_in, corpus_name, find_corpus, init_corpus
+from gsum_assets.corpus.find import corpus_name, find_corpus, init_corpus
 from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.settings_file import commented_toml, keep_methods
 from gsum_assets.pipeline.corpus_settings import (
@@ -23,6 +23,7 @@ from gsum_assets.pipeline.corpus_settings import (
 )
 from gsum_assets.registry.families import SETTINGS_TABLES
 from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import folders_in
 from gsum_resources.settings.schema import Settings
 
 
@@ -142,7 +143,7 @@ def test_settings_of_a_folder_that_cannot_be_written_are_in_the_home(
     beside = home.corpora / "mine.toml"
     assert lines[0] == f"{beside}: written; every key is commented out"
     assert settings_file(home.corpora / "mine") == beside
-    assert corpora_in(home.corpora) == ["mine"]
+    assert folders_in(home.corpora) == ["mine"]
     stamp = stamp_of(home.corpora / "mine")
     keep_methods(home.corpora / "mine", ["bm25"])
     assert load_settings(home.corpora / "mine").methods == ["bm25"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.buckets import size_of
-from gsum_assets.corpus.find import corpora_in, find_corpus, init_corpus
+from gsum_assets.corpus.find import find_corpus, init_corpus
 from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
 from gsum_assets.corpus.load import Document, load, scan
@@ -19,7 +19,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, lo
 from gsum_assets.pipeline.prompts import PromptFolder, overrides, prompt_text
 from gsum_assets.registry.families import PROMPTS
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.paths import path_at
+from gsum_resources.settings.paths import folders_in, path_at
 from gsum_resources.settings.schema import SettingsError
 
 SETTINGS = CorpusSettings()
@@ -75,8 +75,8 @@ def test_missing_folder_is_named(root: Path) -> None:
         scan(root / "nowhere", SETTINGS)
     with pytest.raises(CorpusError, match="did you mean 'tales'"):
         find_corpus(root, "tale")
-    assert corpora_in(root) == ["tales"]
-    assert corpora_in(root / "nowhere") == []
+    assert folders_in(root) == ["tales"]
+    assert folders_in(root / "nowhere") == []
 
 
 def test_changes_are_noticed_by_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_settings_are_read_from_a_url(root: Path, tmp_path: Path) -> None:
     file.write_bytes(b"[embedding]\nmax_tokens = 77\n")
     assert home.settings().embedding.max_tokens == 77
     assert home.prompts == file.parent
-    assert corpora_in(home.corpora) == ["tales"]
+    assert folders_in(home.corpora) == ["tales"]
 
 
 def test_a_folder_elsewhere_cannot_be_linked(root: Path, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_an_error_of_the_program_shows_nothing_of_itself(
     def broken(*_: object) -> list[str]:
         raise RuntimeError("/home/me/secret")
 
-    monkeypatch.setattr("gsum_assets.serve.mcp_server.corpora_in", broken)
+    monkeypatch.setattr("gsum_assets.serve.mcp_server.folders_in", broken)
 
     async def talk() -> None:
         async with in_process(service) as client:
