@@ -133,7 +133,7 @@ class StepReader:
         asset, log = self.declared.name, self.run.log
         model = work_of(asset) if name == "language_model" else name
         reads.other(InputKey("model", name), models.version(model))
-        reserve = models.reserve(model, corpus, self.run.run_id)
+        reserve = models.reserve(model, corpus)
         batches = EmbeddingLedger(models.store, TABLES["embedding_calls"], corpus, asset)
 
         def enter(batch: Batch) -> None:

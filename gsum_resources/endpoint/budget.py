@@ -6,7 +6,7 @@ that exceeds what is left is not begun.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,14 +16,11 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import BudgetSettings, Settings
-from gsum_resources.state.database import OVER_BUDGET, POSTPONED, SPENDING, State, insert_new
+from gsum_resources.state.database import OVER_BUDGET, SPENDING, State
 from gsum_resources.state.holder import Holder
-from gsum_resources.store.content_hash import hash_texts
 
 _WRITE_EVERY_S = 1.0
-_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0  # until a run without a server is repeated
 _SPENT = ("calls", "tokens", "usd")
 
 
@@ -107,11 +104,6 @@ class Budget:
         self._state, self._clock = state, clock
 
     @property
-    def terms(self) -> str:
-        """Hash of the limits: with others, what was over budget is tried again."""
-        return hash_texts([self._settings.model_dump_json(), str(self._zone)], 8)
-
-    @property
     def _today(self) -> datetime:
         now = datetime.fromtimestamp(self._clock(), self._zone)
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -121,11 +113,8 @@ class Budget:
         return self._today + timedelta(days=1)  # local time, whatever the length of the day
 
     @contextmanager
-    def batch(self, corpus: str, most: Amount, run_id: str = "") -> Iterator[Spending]:
+    def batch(self, corpus: str, most: Amount) -> Iterator[Spending]:
         """Reserve at most `most` for a batch of requests, and yield where its costs are added.
-
-        The run is repeated by itself once the budget allows it, or, if the server is away, after as
-        long as it has been away.
 
         Raises
         ------
@@ -137,7 +126,6 @@ class Budget:
             return
         row_id = self._state().repeat(lambda c, _: self._reserve(c, corpus, most), SPENDING)
         if isinstance(row_id, list):
-            self._postpone(run_id, self._midnight.timestamp())
             raise BudgetError(self._message(corpus, most, row_id))
         reserved = SPENDING.c.id == row_id
 
@@ -150,10 +138,6 @@ class Budget:
         spending = Spending(write)
         try:
             yield spending
-        except ModelUnavailableError as error:
-            pause_s = min(max(error.away_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
-            self._postpone(run_id, self._clock() + pause_s)
-            raise
         finally:
             spending.end()
 
@@ -161,14 +145,6 @@ class Budget:
         """Return the limits that a batch would exceed now."""
         with self._state().reading() as connection:
             return self._exceeded(connection, corpus, most)
-
-    def repeatable(self, run_ids: Collection[str]) -> set[str]:
-        """Return the runs that were over budget, or without a server, and may not be any more."""
-        query = sa.select(POSTPONED).where(POSTPONED.c.run_id.in_(list(run_ids)))
-        with self._state().reading() as connection:
-            rows = connection.execute(query).all()
-        now, terms = self._clock(), self.terms
-        return {row.run_id for row in rows if row.until <= now or row.terms != terms}
 
     @contextmanager
     def exceeding(self, corpus: str) -> Iterator[None]:
@@ -225,17 +201,6 @@ class Budget:
         return reduce(
             add, (_of_open(row, me) for row in reserved), Amount(int(calls), int(tokens), usd)
         )
-
-    def _postpone(self, run_id: str, until: float) -> None:
-        if run_id:
-            row = {"run_id": run_id, "until": until, "terms": self.terms}
-            old = POSTPONED.c.until < self._clock() - timedelta(days=30).total_seconds()
-
-            def note(connection: sa.Connection, _: bool) -> None:
-                connection.execute(sa.delete(POSTPONED).where(old))
-                insert_new(connection, POSTPONED, [row])
-
-            self._state().repeat(note)
 
     def _message(self, corpus: str, most: Amount, exceeded: list[Limit]) -> str:
         left = " and ".join(

@@ -4,7 +4,6 @@ import asyncio
 import json
 import queue
 import threading
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -153,7 +152,7 @@ class Endpoint:
         self._connection.prepare()
         self._outage = self._outages.current()
         if self._outage and not self._outages.may_probe():
-            raise self._known_away(self._outage)
+            raise error_of(self.settings, self._outage.reason)
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
         future = asyncio.run_coroutine_threadsafe(self._work_off(work, items, ready), self._loop)
@@ -232,11 +231,6 @@ class Endpoint:
         self._run(self._connection.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def _known_away(self, outage: Outage) -> ModelUnavailableError:
-        error = error_of(self.settings, outage.reason)
-        error.away_s = max(0.0, time.time() - outage.since)
-        return error
-
     def _note_answer(self) -> None:
         """Note that the server has answered a request, which ends an outage."""
         self._answered, self._given_up = True, 0
@@ -257,7 +251,7 @@ class Endpoint:
         self._given_up = 0
         reason = self._outage.reason if self._outage else str(error)
         self._outages.note(reason)
-        return self._known_away(self._outage) if self._outage else error
+        return error_of(self.settings, self._outage.reason) if self._outage else error
 
     async def _send_once(self, path: str, body: dict[str, Any] | None = None) -> str:
         """Return the body of the answer to a request that costs nothing."""

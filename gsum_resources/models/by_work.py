@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -115,17 +114,6 @@ class Models:
             if name not in self.overrides and (names is None or name in names):
                 self._endpoint(settings).check()
 
-    def outages(self) -> list[str]:
-        """Return a line for each server in use that is known to be away, with reason and remedy."""
-        from gsum_resources.endpoint.outages import Outages
-
-        known = [Outages(lambda: state_of(self.store), s).current() for s in self._served.values()]
-        since = {outage.reason: outage.since for outage in known if outage}
-        return [
-            f"since {datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC: {reason}"
-            for reason, time in since.items()
-        ]
-
     @property
     def _served(self) -> dict[str, ServerSettings]:
         """Settings of the models that a server provides, by asset name."""
@@ -169,7 +157,7 @@ class Models:
         """
         model, window = self.bare(name), partial(self.window, name)
         calls = on_progress, on_failure, window, on_filtered
-        reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus, ledger.run_id))
+        reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus))
         return LedgeredModel(model, self.store, ledger, *calls, reserve, retries_failures)
 
     @cached_property
@@ -177,11 +165,11 @@ class Models:
         """The budget of a day for served models."""
         return Budget(self.settings, lambda: state_of(self.store))
 
-    def reserve(self, name: str, corpus: str, run_id: str = "") -> Reserve:
+    def reserve(self, name: str, corpus: str) -> Reserve:
         """Return how batches of requests of a model are charged; a model without server is free."""
         if not self.is_served(name):
             return free_of_charge
-        return lambda most: self.budget.batch(corpus, most, run_id)
+        return lambda most: self.budget.batch(corpus, most)
 
     def is_served(self, name: str) -> bool:
         """Return whether a server provides a model, so that it may cost money."""

@@ -140,13 +140,11 @@ class CompletionError:
 
 
 class ModelUnavailableError(RuntimeError):
-    """A model is unavailable: its key is refused, or its server does not answer, for `away_s`.
+    """A model is unavailable: its key is refused, or its server does not answer.
 
     The message never contains a key. The subclasses exist because Dagster preserves only an error's
     class and message.
     """
-
-    away_s = 0.0
 
 
 class JudgeUnavailableError(ModelUnavailableError):

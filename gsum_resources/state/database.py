@@ -137,13 +137,6 @@ SPENDING = sa.Table(  # batches of requests, see `endpoint/budget.py`
     sa.Index("spending_by_day", "day"),
     sqlite_autoincrement=True,
 )
-POSTPONED = sa.Table(  # runs that failed since they were over budget
-    "postponed_runs",
-    _TABLES,
-    sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("until", sa.Double, nullable=False),  # Unix time
-    sa.Column("terms", sa.Text, nullable=False),  # hash of the limits
-)
 OVER_BUDGET = sa.Table(  # corpora that may exceed the budget
     "over_budget",
     _TABLES,

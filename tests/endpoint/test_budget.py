@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gsum_resources.endpoint.budget import Amount, Budget, BudgetError
-from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import Settings
 from gsum_resources.state.database import State
 
@@ -117,26 +116,6 @@ def test_a_corpus_may_exceed_the_budget_for_a_while(state: Path) -> None:
             spend(budget, "minutes")
     with pytest.raises(BudgetError):
         spend(budget)
-
-
-def test_a_run_is_repeatable_tomorrow_or_with_other_limits(state: Path) -> None:
-    with pytest.raises(BudgetError), budget_of(state, calls=1).batch("board", Amount(2), "run-1"):
-        pass
-    assert budget_of(state, calls=1).repeatable(["run-1", "run-2"]) == set()
-    assert budget_of(state, calls=2).repeatable(["run-1", "run-2"]) == {"run-1"}
-    assert budget_of(state, _NOON + 86_400, calls=1).repeatable(["run-1"]) == {"run-1"}
-
-
-@pytest.mark.parametrize(("away_s", "pause_s"), [(0, 60), (900, 900), (86_400, 3600)])
-def test_a_run_without_a_server_is_repeatable_after_as_long_as_it_was_away(
-    state: Path, away_s: float, pause_s: float
-) -> None:
-    error = ModelUnavailableError("the server is away")
-    error.away_s = away_s
-    with pytest.raises(ModelUnavailableError), budget_of(state).batch("board", Amount(1), "run-1"):
-        raise error
-    assert budget_of(state, _NOON + pause_s - 1).repeatable(["run-1"]) == set()
-    assert budget_of(state, _NOON + pause_s).repeatable(["run-1"]) == {"run-1"}
 
 
 def test_without_limits_spending_is_counted_all_the_same(state: Path) -> None:
