@@ -85,8 +85,6 @@ def write_home(root: Path, n_chunks: int) -> Workspace:
         numbers = range(first, min(n_documents, first + _DOCUMENTS_PER_BUCKET))
         for name, rows in _tables(numbers, n_documents, words):
             store.write(TABLES[name], partition, rows, Provenance("", "1", {}, asset=name))
-    model, packaged = TABLES["evidence.model"], Partition(CORPUS, method="evidence")
-    store.write(model, packaged, model.empty(), Provenance("", "1", {}, asset=model.name))
     return open_workspace(home, models_of(home, store), quick=True, store=store)
 
 

@@ -9,10 +9,10 @@ vectors are kept in the system's folder for temporary files.
 from pathlib import Path
 
 from benchmarks.evidence import training
+from benchmarks.evidence.encoders import Recipe
 from benchmarks.evidence.meetings import load
 from benchmarks.results import parser_of, publish
 from gsum_assets.evidence.network import packaged
-from gsum_assets.evidence.training import Recipe
 
 
 def main() -> None:

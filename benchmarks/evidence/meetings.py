@@ -1,4 +1,4 @@
-"""Meetings of QMSum train with what `evidence` learns from.
+"""Meetings of QMSum train with the questions whose evidence is marked.
 
 Vectors are kept in the system's folder for temporary files, document by document, so that an
 interrupted run continues.
@@ -6,7 +6,7 @@ interrupted run continues.
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.importers import read_benchmark
 from gsum_assets.corpus.queries import query_rows
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.evidence.learn import Lessons, marked_questions
 from gsum_assets.evidence.sentence_index import sentence_rows
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_assets.pipeline.embed import embed_questions, vector_column
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_resources.embedding.embedder import LocalEmbedder, OnProgress
 from gsum_resources.embedding.encoder import Precision
+from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 
 # The packaged weights and the stored figures are from chunks cut by length.
@@ -34,11 +34,20 @@ CHUNKING = ChunkingSettings(borders="length")
 
 
 class Meetings(NamedTuple):
-    """Passages with their vectors, rows of `evidence.sentences`, and the marked questions."""
+    """Passages with their vectors, and the questions with marked evidence.
+
+    Attributes
+    ----------
+    sentences : rows of `evidence.sentences`.
+    texts : the questions as they were asked, `(n_questions,)`.
+    evidence : ids of the passages that hold evidence, by question.
+    """
 
     collection: Collection
     sentences: pa.Table
-    lessons: Lessons
+    questions: Questions
+    texts: Sequence[str]
+    evidence: Mapping[str, frozenset[str]]
 
 
 class KeepingEmbedder(LocalEmbedder):
@@ -79,11 +88,18 @@ def load(file: Path, precision: Precision = "float32") -> Meetings:
     )
     documents = pa.Table.from_pylist([asdict(document) for document in contents.documents])
     queries, _ = query_rows(contents.queries, chunks)
-    lessons = marked_questions(queries, embed_questions(queries, embedder), None)
-    if not len(lessons.questions):
+    marked = queries.filter(
+        pc.and_(
+            pc.equal(queries["split"], "train"),
+            pc.greater(pc.list_value_length(queries["relevant_chunk_ids"]), 0),
+        )
+    )
+    if not marked.num_rows:
         raise ValueError(f"{file} has no question with marked evidence; take the train split")
     return Meetings(
         Collection.from_tables(documents, chunks, embedded),
         pa.concat_tables(sentences).combine_chunks(),
-        lessons,
+        Questions.from_tables(marked, embed_questions(marked, embedder)),
+        marked["text"].to_pylist(),
+        {row["query_id"]: frozenset(row["relevant_chunk_ids"]) for row in marked.to_pylist()},
     )

@@ -4,27 +4,23 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from benchmarks import Measurement
+from benchmarks.evidence.encoders import Example, Loss, Recipe, cross_entropy, trained
 from benchmarks.evidence.meetings import Meetings
 from benchmarks.results import COMPARED, compared, interval
 from gsum.statistics import intervals
 from gsum_assets.evidence.contexts import Budget, best_prefix
 from gsum_assets.evidence.features import OWN
-from gsum_assets.evidence.learn import examples_of
-from gsum_assets.evidence.network import Network
-from gsum_assets.evidence.rank import ALL, DENSE
+from gsum_assets.evidence.network import Network, edges_of
+from gsum_assets.evidence.rank import ALL, DENSE, judge
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.training import Example, Recipe, folds_of
 from gsum_assets.retrieval.words import Words
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from gsum_assets.evidence.encoders import Loss
 
 K = 6
 N_SEEDS = 5
@@ -70,27 +66,24 @@ def train(
     examples: Sequence[Example], names: Sequence[str], recipe: Recipe, n_seeds: int = N_SEEDS
 ) -> Network:
     """Return networks trained from `n_seeds` seeds."""
-    from gsum_assets.evidence.encoders import trained
-
     rows = np.concatenate([example.features for example in examples])
     untrained = Network(names, rows.mean(axis=0), rows.std(axis=0) + 1e-6, {})
     scaled = [untrained.scaled(example.features) for example in examples]
     loss = with_listwise(_LISTWISE)
-    return untrained.with_weights(
-        [trained(examples, scaled, recipe, seed, loss=loss)[-1][1] for seed in range(n_seeds)]
-    )
+    members = [trained(examples, scaled, recipe, seed, loss) for seed in range(n_seeds)]
+    weights = {name: np.stack([member[name] for member in members]) for name in members[0]}
+    return replace(untrained, weights=weights)
 
 
-def with_listwise(weight: float) -> "Loss":
+def with_listwise(weight: float) -> Loss:
     """Return binary cross-entropy plus a weighted cross-entropy of each question's softmax.
 
     The first gives probabilities, which the number of passages depends on. The second compares the
     passages of a question with each other (ListNet; Cao et al., 2007), its marked ones with equal
     shares.
     """
-    from gsum_assets.evidence.encoders import cross_entropy
 
-    def loss(logits: "Tensor", marks: "Tensor", owners: "Tensor") -> "Tensor":
+    def loss(logits: Tensor, marks: Tensor, owners: Tensor) -> Tensor:
         shares = marks / summed(marks, owners).clamp(min=1)[owners]
         shifted = logits - logits.max().detach()
         log_sums = summed(shifted.exp(), owners).clamp(min=1e-12).log()
@@ -100,7 +93,7 @@ def with_listwise(weight: float) -> "Loss":
     return loss
 
 
-def summed(values: "Tensor", owners: "Tensor") -> "Tensor":
+def summed(values: Tensor, owners: Tensor) -> Tensor:
     """Return the sum of each question's values, `(n_questions,)`."""
     return values.new_zeros(int(owners[-1]) + 1).index_add(0, owners, values)
 
@@ -109,9 +102,24 @@ _LISTWISE = 0.3  # weight in the loss of the packaged weights
 
 
 def examples(meetings: Meetings) -> list[Example]:
-    """Return the questions with marked evidence, with all features and edges."""
-    n = CandidateSettings().n
-    return examples_of(meetings.lessons, meetings.collection, meetings.sentences, Words(), n)
+    """Return the questions with all features and edges over the passages of their meetings."""
+    questions, n = meetings.questions, CandidateSettings().n
+    index = SentenceIndex.of_rows(meetings.sentences)
+    found = []
+    for judged in judge(meetings.collection, index, questions, meetings.texts, Words(), n):
+        query_id = questions.ids[judged.number]
+        evidence = meetings.evidence[query_id]
+        is_evidence = np.array([chunk_id in evidence for chunk_id in judged.scope.ids])
+        meeting = questions.document_ids[judged.number] or query_id
+        found.append(Example(meeting, judged.features, edges_of(judged.scope), is_evidence))
+    return found
+
+
+def folds_of(groups: Sequence[str], n_folds: int) -> Mapping[str, int]:
+    """Return the fold of each group, dealt in a fixed random order."""
+    names = sorted(set(groups))
+    order = np.random.default_rng(0).permutation(len(names))
+    return {names[i]: position % n_folds for position, i in enumerate(order.tolist())}
 
 
 def cross_validated(

@@ -13,8 +13,6 @@ Step by step:
 - `network.py`: a graph network from features to probabilities, in NumPy, and its packaged weights.
 - `rank.py`: rankings and probabilities of all questions, and what speaks for a passage.
 - `contexts.py`: how many passages are read, and which for a question without search terms.
-- `learn.py`, `training.py`, `encoders.py`: the same weights trained further, with torch, on a
-  corpus with marked questions. `python -m benchmarks.evidence` trains the packaged ones.
 
-`docs/evidence.md` is the model card of the packaged weights.
+`python -m benchmarks.evidence` trains the packaged weights; `docs/evidence.md` is their model card.
 """

@@ -1,4 +1,4 @@
-"""A learnt choice of the passages that hold evidence, its ablations and its fine-tuning."""
+"""A learnt choice of the passages that hold evidence, and its ablations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,29 +7,15 @@ import pyarrow as pa
 
 from gsum_assets.corpus.index import with_earlier
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
-from gsum_assets.evidence.learn import (
-    MOST_QUESTIONS,
-    PACKAGED,
-    examples_of,
-    learnt,
-    marked_questions,
-    model_rows,
-)
-from gsum_assets.evidence.network import load_network, unpacked
+from gsum_assets.evidence.network import load_network
 from gsum_assets.evidence.rank import EvidenceRanking, explained, rank
 from gsum_assets.evidence.sentence_index import sentence_index, sentence_rows
-from gsum_assets.evidence.settings import (
-    CandidateSettings,
-    ContextSettings,
-    EvidenceSettings,
-    TrainingSettings,
-)
+from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
-from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
@@ -46,13 +32,11 @@ class Method:
         `network`.
     adaptive : whether the number of passages has the largest expected F1; otherwise it is k of
         `[retrieval]`.
-    finetuned : whether the packaged weights are trained further on the corpus.
     """
 
     network: str = "graph"
     prose: str | None = None
     adaptive: bool = True
-    finetuned: bool = False
 
 
 METHODS: Mapping[str, Method] = {
@@ -60,10 +44,8 @@ METHODS: Mapping[str, Method] = {
     "evidence-no-graph": Method("own"),
     "evidence-graph": Method(),
     "evidence-fixed-k": Method(prose="own", adaptive=False),
-    "evidence-finetuned": Method(prose="own", finetuned=True),
 }
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
-_TRAINING = (*_PASSAGES, "sentences", "queries", "query_embeddings")
 
 
 def _sentences(inputs: Inputs) -> pa.Table:
@@ -73,45 +55,11 @@ def _sentences(inputs: Inputs) -> pa.Table:
     )
 
 
-def _n_candidates(inputs: Inputs) -> int:
-    return CandidateSettings.model_validate(inputs.settings("evidence.candidates")).n
-
-
-def _model(inputs: Inputs) -> Result:
-    method = METHODS[inputs.method]
-    if not method.finetuned:
-        log = TABLES["evidence.training_log"].empty()
-        return Result(TABLES["evidence.model"].empty(), beside={"training_log": log})
-    settings = TrainingSettings.model_validate(inputs.settings("evidence.training"))
-    queries, embeddings = inputs.table("queries"), inputs.table("query_embeddings")
-    lessons = marked_questions(queries, embeddings, settings.split, MOST_QUESTIONS)
-    collection = Collection.from_tables(*map(inputs.table, _PASSAGES))
-    words = Words(inputs.settings("language"))
-    sentences = inputs.table("sentences")
-    examples = examples_of(lessons, collection, sentences, words, _n_candidates(inputs))
-    learning = learnt(examples, load_network(method.network), settings)
-    inputs.log(f"{inputs.step} {inputs.method}: {learning.summary}")
-    embedder = inputs.model("embedding_model").identity
-    model, log = model_rows(learning, lessons.documents(collection), settings, embedder)
-    return Result(
-        model,
-        beside={"training_log": log},
-        shown=lambda: {"model": {"training": learning.summary}},
-    )
-
-
 def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
-    n_chunks, n_candidates = len(collection.chunk_ids), _n_candidates(inputs)
+    n_chunks = len(collection.chunk_ids)
+    candidates = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
     method = METHODS[inputs.method]
-    prose = load_network(method.prose) if method.prose else None
-    if method.finetuned:
-        row = inputs.table("model").to_pylist()[0]
-        network = unpacked(row["weights"])
-        if row["data"] != PACKAGED:
-            prose = None  # a corpus of its own taught the model
-    else:
-        network = load_network(method.network)
     evidence = rank(
         collection,
         inputs.derived(
@@ -121,10 +69,10 @@ def _rank(inputs: Inputs) -> Result:
         ),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
-        network,
+        load_network(method.network),
         Words(inputs.settings("language")),
-        n_candidates,
-        prose=prose,
+        candidates.n,
+        prose=load_network(method.prose) if method.prose else None,
         explains=inputs.explains,
     )
     return Result(evidence.rankings, beside={"probabilities": evidence.probabilities})
@@ -156,18 +104,6 @@ FAMILY = Family(
             code_version="2",
             costs=[Cost("passage", "embedding_model", requests=15.7, tokens_in=20)],
         ),
-        Step(
-            _model,
-            {
-                "model": "The packaged network, trained further on questions of the corpus for "
-                "`evidence-finetuned`; no row for other methods. New documents do not retrain it.",
-                "training_log": "Loss and average precision on held-out documents of each epoch.",
-            },
-            (*_TRAINING, "corpus_settings", "embedding_model"),
-            code_version="3",  # to be raised with new packaged weights, which a model starts from
-            untracked=_TRAINING,  # new documents do not retrain the model
-            trains=True,
-        ),
     ),
     studies=("evidence-no-graph", "evidence-graph", "evidence-fixed-k"),
     question=(
@@ -178,7 +114,7 @@ FAMILY = Family(
                 "probabilities": "All passages that were judged, with the features that speak for "
                 "each.",
             },
-            (*_PASSAGES, "sentences", "model", "query_embeddings"),
+            (*_PASSAGES, "sentences", "query_embeddings"),
             code_version="7",  # to be raised with new packaged weights
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="5"),

@@ -7,7 +7,7 @@ behind them, and from the most similar ones. Networks of several seeds are avera
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.scope import Scope
-from gsum_resources.store.checkpoints import pack, unpack
 
 _FILE = "weights.safetensors"
 _LIMIT = 5.0  # a standardized feature is clipped to -_LIMIT .. _LIMIT
@@ -65,11 +64,6 @@ class Network:
             state = state + _relu(update)
         logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
         return (1 / (1 + np.exp(-logits.astype(np.float64))))[..., 0].mean(axis=0)
-
-    def with_weights(self, weights: Sequence[Mapping[str, np.ndarray]]) -> "Network":
-        """Return an ensemble of networks with these weights, which reads the same features."""
-        stacked = {name: np.stack([member[name] for member in weights]) for name in weights[0]}
-        return replace(self, weights=stacked)
 
 
 def edges_of(scope: Scope) -> list[np.ndarray]:
@@ -121,21 +115,5 @@ def load_network(name: str, file: Path | None = None) -> Network:
     with safe_open(file or packaged(), "numpy") as opened:
         names = json.loads(opened.metadata()[f"{name}.features"])
         keys = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
-        return _network(names, {k.removeprefix(f"{name}/"): opened.get_tensor(k) for k in keys})
-
-
-def packed(network: Network) -> bytes:
-    """Return a network as safetensors bytes, equal for equal networks."""
-    arrays = {"mean": network.mean, "deviation": network.deviation, **network.weights}
-    arrays = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
-    return pack(arrays, {"features": list(network.names)})
-
-
-def unpacked(content: bytes) -> Network:
-    """Return the network in the bytes that `packed` returned."""
-    arrays, description = unpack(content)
-    return _network(description["features"], dict(arrays))
-
-
-def _network(names: Sequence[str], arrays: dict[str, np.ndarray]) -> Network:
+        arrays = {key.removeprefix(f"{name}/"): opened.get_tensor(key) for key in keys}
     return Network(names, arrays.pop("mean"), arrays.pop("deviation"), arrays)

@@ -35,31 +35,8 @@ class ContextSettings(SettingsTable):
     )
 
 
-class TrainingSettings(SettingsTable):
-    """Table `[evidence.training]`: training of `evidence-finetuned` on the corpus."""
-
-    epochs: int = Field(
-        default=10,
-        ge=1,
-        description="passes over the questions (ours, by cross-validation on QMSum train)",
-    )
-    learning_rate: float = Field(
-        default=3e-3,
-        gt=0,
-        description="highest rate of AdamW, in one cycle (ours, by the same cross-validation)",
-    )
-    split: str | None = Field(
-        default=None,
-        description="train on the questions of this split with marked evidence; unset: 'train'",
-    )
-    least_questions: int = Field(
-        default=20, ge=2, description="questions below which the packaged weights are kept (ours)"
-    )
-
-
 class EvidenceSettings(SettingsTable):
     """Table `[evidence]`; a change in one of its tables affects only the assets that read it."""
 
     candidates: CandidateSettings = CandidateSettings()
-    training: TrainingSettings = TrainingSettings()
     contexts: ContextSettings = ContextSettings()

@@ -1,7 +1,5 @@
 """Tables of `evidence`."""
 
-import pyarrow as pa
-
 from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
     QUERY_ID,
@@ -14,31 +12,8 @@ from gsum_assets.pipeline.columns import (
     texts,
     vector,
 )
-from gsum_resources.store.table import Column
 
 TABLES = (
-    result_table(
-        "evidence.model",
-        "network trained on the corpus",
-        "",
-        label("data", "questions learnt from: 'marked'; 'packaged': none"),
-        label("embedding_model", "identity of the embedder of its training data"),
-        integer("n_questions", "number of training questions"),
-        texts("learnt_from", "hashes of the ids of the training documents"),
-        label("settings", "training settings, JSON"),
-        Column("weights", pa.binary(), "the networks, safetensors"),
-    ),
-    result_table(
-        "evidence.training_log",
-        "epoch of a training",
-        "epoch",
-        integer("epoch", "from 1; 0: the packaged weights"),
-        number("loss", "cross-entropy, nats, mean over batches; null: not trained", nullable=True),
-        number(
-            "held_out_ap",
-            "average precision on documents that a network was not trained on, mean over questions",
-        ),
-    ),
     document_table(
         "evidence.sentences",
         "sentence of a passage",

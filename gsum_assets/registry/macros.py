@@ -216,7 +216,7 @@ _TRAINED_COLUMNS = {
     "model": "table of the network",
     "method": "name of the method, or of the family if its methods share the network",
     "trained": "when it was trained",
-    "documents_learnt": "number of its training documents; 0: packaged weights",
+    "documents_learnt": "number of its training documents; 0: not trained",
     "documents": "number of documents of the corpus",
     "corpus_changed": "whether a document was added, changed or deleted since",
 }

@@ -38,7 +38,7 @@ TEXT = (
     'The deed was signed at dawn beneath the crooked elm, "for a coin", in Tölver Street. '
     "Nobody met the clerk of Marrowby after that winter in the harbour."
 )
-NETWORK = Partition(CORPUS, method="evidence-finetuned")
+NETWORK = Partition(CORPUS, method="gor")
 
 
 @pytest.fixture(scope="module")
@@ -134,18 +134,18 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
 def test_model_of_a_corpus_is_reported_or_removed_for_training(
     indexed: House, retrain: bool
 ) -> None:
-    table = TABLES["evidence.model"]
+    table = TABLES["gor.model"]
     write_network(indexed)
     done = forgotten(indexed, SECRET, retrain)
-    assert list(done.trained) == ([] if retrain else ["evidence-finetuned"])
+    assert list(done.trained) == ([] if retrain else ["gor"])
     if retrain:  # the method is not requested here, so that nothing trains it again
         assert indexed.store.partitions(table, CORPUS) == []
 
 
 def write_network(house: House) -> None:
-    """Write a network of evidence-finetuned that learnt from the document."""
+    """Write a network of `gor` that learnt from the document."""
     row = {"learnt_from": [learnt_hash(SECRET)]}
-    write_rows(house.store, "evidence.model", NETWORK, [row], asset="evidence/model")
+    write_rows(house.store, "gor.model", NETWORK, [row], asset="gor/model")
 
 
 def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
@@ -153,27 +153,27 @@ def test_networks_are_named_by_method_family_or_all(indexed: House) -> None:
     with pytest.raises(CorpusError, match=r"no network of all.*it has none"):
         require_networks(workspace, CORPUS, ["all"])
     write_network(indexed)
-    with pytest.raises(CorpusError, match=r"no network of bm25 .*: evidence-finetuned"):
+    with pytest.raises(CorpusError, match=r"no network of bm25 .*: gor"):
         require_networks(workspace, CORPUS, ["bm25"])
     with pytest.raises(CorpusError, match="unknown method 'evidense'"):
         require_networks(workspace, CORPUS, ["evidense"])
-    for methods in (["evidence-finetuned"], ["all"]):
-        assert require_networks(workspace, CORPUS, methods) == ["evidence-finetuned"]
+    for methods in (["gor"], ["all"]):
+        assert require_networks(workspace, CORPUS, methods) == ["gor"]
 
 
 def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:
     learnt_from = {
-        "evidence-finetuned": [SECRET, OTHER],
-        "evidence-fixed-k": [OTHER],
-        "evidence-no-graph": ["its-earlier-name"],
-        "evidence": None,  # no row
+        "gor": [SECRET, OTHER],
+        "gor-gcn": [OTHER],
+        "gor-no-rank": ["its-earlier-name"],
+        "gor-sage": None,  # no row
     }
     for method, documents in learnt_from.items():
         rows = [{"learnt_from": [learnt_hash(name) for name in documents]}] if documents else []
-        write_rows(indexed.store, "evidence.model", Partition(CORPUS, method=method), rows)
+        write_rows(indexed.store, "gor.model", Partition(CORPUS, method=method), rows)
     found = models_with(indexed.store, CORPUS, SECRET)
-    assert {model.method for _, model in found} == {"evidence-finetuned", "evidence-no-graph"}
-    assert {one.name for one, _ in found} == {"evidence.model"}
+    assert {model.method for _, model in found} == {"gor", "gor-no-rank"}
+    assert {one.name for one, _ in found} == {"gor.model"}
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(

@@ -19,7 +19,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "graphrag-dynamic",
     ),
     "gae": ("gae", "gae-no-rerank", "gae-reflection", "gae-published"),
-    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k", "evidence-finetuned"),
+    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k"),
     "linear_rag": ("linear-rag",),
     "hippo_rag": ("hippo-rag",),
     "raptor": ("raptor", "raptor-leaves"),

@@ -39,8 +39,6 @@ from tests.pipeline.homes import LEDGERS
 GIVEN = (
     "gor.model",
     "gor.training_log",
-    "evidence.model",
-    "evidence.training_log",
     "lightpal.walk_trust",
 )
 """Trained state, which does not follow every document: a rebuild copies it."""

@@ -62,10 +62,10 @@ def test_networks_of_kept_methods_alone_are_trained_weekly(
 ) -> None:
     (house.folder / "corpus.toml").write_text("methods = ['bm25']")
     assert not scheduled(house.pipeline(), instance, "weekly_training")
-    (house.folder / "corpus.toml").write_text("methods = ['bm25', 'evidence-finetuned']")
+    (house.folder / "corpus.toml").write_text("methods = ['bm25', 'gor']")
     (request,) = scheduled(house.pipeline(), instance, "weekly_training")
-    assert selected(request) >= {"evidence/model", "evidence/rankings", "leaderboard"}
-    assert not any(name.startswith(("gor/", "retrieval/")) for name in selected(request))
+    assert selected(request) >= {"gor/model", "gor/rankings", "leaderboard"}
+    assert not any(name.startswith(("evidence/", "retrieval/")) for name in selected(request))
     assert request.run_config == {"resources": {GSUM: {"config": {"retrain": ["all"]}}}}
 
 

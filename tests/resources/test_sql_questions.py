@@ -352,9 +352,9 @@ def test_networks_are_listed_with_whether_their_corpus_has_changed(
     write_rows(store, "documents", Partition("board", "00"), documents)
     assert trained() == []
     network = {"learnt_from": ["h1", "h2"], "weights": b""}
-    write_rows(store, "evidence.model", Partition("board", method="evidence-finetuned"), [network])
-    write_rows(store, "gor.model", Partition("board", method="gor"), [network])
-    rows = [("evidence.model", "evidence-finetuned", 2, 2), ("gor.model", "gor", 2, 2)]
+    for method in ("gor", "gor-gcn"):
+        write_rows(store, "gor.model", Partition("board", method=method), [network])
+    rows = [("gor.model", "gor", 2, 2), ("gor.model", "gor-gcn", 2, 2)]
     assert trained() == [(*row, False) for row in rows]
     write_rows(store, "documents", Partition("board", "00"), documents[:1])
     assert trained() == [(*row[:3], 1, True) for row in rows]
