@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.buckets import size_of
@@ -127,8 +128,11 @@ def test_prompts_are_found_by_one_listing(root: Path, monkeypatch: pytest.Monkey
 def test_benchmark_is_imported(root: Path) -> None:
     benchmark = Benchmark("Title", "story", "a folder", lambda _: Contents())
     contents = Contents([Document("d", "D", "A text of words.")])
-    for _ in range(2):  # again replaces it
+    graph = {"graph/entities.parquet": pa.table({"title": ["Lin"]})}
+    for tables in (graph, {}):  # the second import replaces the first
+        contents.tables = tables
         assert write_corpus(benchmark, contents, root / "fresh").n_documents == 1
+        assert (root / "fresh" / "graph/entities.parquet").exists() == bool(tables)
     assert load_settings(root / "fresh").title == "Title"
     assert json.loads((root / "fresh" / "documents.jsonl").read_bytes())["document_id"] == "d"
     with pytest.raises(CorpusError, match="which no import wrote"):

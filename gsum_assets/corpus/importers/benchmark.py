@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 from gsum_assets.corpus.load import Document, load
 from gsum_assets.corpus.queries import QUERIES_FILE, Query, load_queries
 from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, Kind, load_settings
-from gsum_resources.settings.paths import is_remote
+from gsum_resources.settings.paths import replace_content
 
 _DOCUMENTS_FILE = "documents.jsonl"
 _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE, "graph"})
@@ -82,47 +81,31 @@ def slug(name: str) -> str:
 
 
 def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
-    """Write a corpus to a temporary folder, validate it with the loader, then move it.
+    """Write a corpus to a temporary folder, validate it with the loader, then copy its files.
 
     Raises
     ------
     CorpusError
         If `folder` has files that no import wrote, or no document can be loaded.
     """
-    fresh, old = (folder.with_name(f".{folder.name}.{state}") for state in ("new", "old"))
-    if not is_remote(folder) and old.exists() and not folder.exists():
-        old.rename(folder)  # an earlier import was killed between renames
-    _refuse_foreign(folder)
-    if is_remote(folder):
-        with TemporaryDirectory(prefix="gsum-import-") as temporary:
-            report = _fill(Path(temporary), benchmark, contents, folder.name)
-            # documents last: a folder without documents is no corpus
-            for name in (*contents.tables, SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
-                (folder / name).write_bytes((Path(temporary) / name).read_bytes())
-        return report
-    for leftover in (fresh, old):
-        shutil.rmtree(leftover, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    try:
-        report = _fill(fresh, benchmark, contents, folder.name)
-        if folder.exists():
-            folder.rename(old)
-        fresh.rename(folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-    return report
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Raise `CorpusError` for a folder with files that no import wrote."""
     present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if foreign := sorted(present - _WRITTEN):
+    if foreign := sorted(name for name in present - _WRITTEN if not name.startswith(".")):
         raise CorpusError(
             f"{folder} has '{foreign[0]}', which no import wrote; "
             "import under another corpus name or move that folder away"
         )
+    with TemporaryDirectory(prefix="gsum-import-") as temporary:
+        fresh = Path(temporary)
+        report = _fill(fresh, benchmark, contents, folder.name)
+        # documents last: a folder without documents is no corpus
+        for name in (*contents.tables, SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_content(folder / name, (fresh / name).read_bytes())
+    if (folder / "graph").is_dir():  # of an earlier import with more tables
+        for file in (folder / "graph").iterdir():
+            if f"graph/{file.name}" not in contents.tables:
+                file.unlink()
+    return report
 
 
 def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -> ImportReport:
