@@ -27,13 +27,7 @@ _N_SHOWN = 8
 
 
 def find_corpus(root: Path, corpus: str) -> Path:
-    """Return the folder of a corpus.
-
-    Raises
-    ------
-    CorpusError
-        If the name is invalid, there is no such folder, or it is a link to none.
-    """
+    """Return the folder of a corpus; raise `CorpusError` if there is none, with the remedy."""
     problem = corpus_name_problem(corpus)
     if problem is None and (root / corpus).is_dir():
         return root / corpus

@@ -20,7 +20,7 @@ from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, load_settings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_chunks, embed_questions
-from gsum_assets.pipeline.result import Markdown, Picture, Result
+from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.distributions import chunk_lengths
@@ -105,15 +105,9 @@ def _queries(inputs: Inputs) -> Result:
     rows, unfound = query_rows([*questions, *generated], passages)
     failures += unfound
 
-    def shown() -> Mapping[str, Any]:
-        named = {"problems": failures[:_FAILURES_SHOWN]} if failures else {}
-        groups = rows.group_by(["split", "kind"]).aggregate([("query_id", "count")])
-        counts = sorted(zip(*(column.to_pylist() for column in groups.columns), strict=True))
-        lines = [f"| {split} | {kind} | {n:,} |" for split, kind, n in counts]
-        grid = "\n".join(["| split | kind | questions |", "|---|---|---:|", *lines])
-        return {"queries": {"questions": Markdown(grid), "left_out": len(failures), **named}}
-
-    return Result(rows, failures, shown=shown)
+    named = {"problems": failures[:_FAILURES_SHOWN]} if failures else {}
+    shown = {"queries": {"left_out": len(failures), **named}}
+    return Result(rows, failures, shown=lambda: shown)
 
 
 def _query_embeddings(inputs: Inputs) -> pa.Table:

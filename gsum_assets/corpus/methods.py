@@ -42,9 +42,7 @@ class Methods:
     def default(self) -> Sequence[str]:
         """Methods of a new corpus with questions: they finish in a minute for 100 pages.
 
-        Measured on 50,237 words of five QMSum train meetings with 34 questions, on 2 cores: 32 s
-        (53 s of CPU) from folder to leaderboard, loading of models and BERTScore included. The
-        index of `gor` alone takes more than 3 minutes of CPU: it must be requested, as all others.
+        Five QMSum train meetings (50,237 words) took 32 s on 2 cores, from folder to leaderboard.
         """
         return [name for family in self.declared for name in family.default]
 
@@ -54,13 +52,7 @@ class Methods:
         return {family.name: family.methods for family in self.declared}
 
     def family_of(self, method: str) -> Family:
-        """Return the family that a method belongs to.
-
-        Raises
-        ------
-        CorpusError
-            If there is no such method; of a family's name the message lists the methods of it.
-        """
+        """Return the family that a method belongs to; raise `CorpusError` if there is none."""
         for family in self.declared:
             if method in family.methods:
                 return family
@@ -75,18 +67,9 @@ class Methods:
         where: str,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> list[str]:
-        """Return the methods that names stand for.
+        """Return the methods that names of methods, families and `groups` stand for.
 
-        Parameters
-        ----------
-        names : of methods, families and `groups`.
-        where : what the names are from, for messages.
-        groups : methods of further names.
-
-        Raises
-        ------
-        CorpusError
-            If a name is unknown; the message has the nearest ones.
+        Raises `CorpusError` if a name is unknown: `where` it is from, and the nearest ones.
         """
         methods_of = {**self._groups, **{name: [name] for name in self.known}, **(groups or {})}
         known = dict.fromkeys((*self.known, *methods_of))  # in the order of a suggestion
@@ -95,19 +78,11 @@ class Methods:
         return [method for name in names for method in methods_of[name]]
 
     def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
-        """Return the methods that `names` stand for, if a corpus can be read.
+        """Return the methods that `names` of methods and families stand for.
 
-        Parameters
-        ----------
-        root : the folder of all corpora.
-        names : of methods and families; "default" stands for those that `corpus.toml` names, or
-            else the defaults of a corpus with or without questions, "all" for every
-            method but those of studies.
-
-        Raises
-        ------
-        CorpusError
-            If the corpus cannot be read, or a method in `names` or `corpus.toml` is unknown.
+        "default" stands for the methods that `corpus.toml` names, or else the defaults of a corpus
+        with or without questions, "all" for every method but those of studies. Raises
+        `CorpusError` if the corpus cannot be read, or a method is unknown.
         """
         folder = find_corpus(root, corpus)
         settings = load_settings(folder)

@@ -1,6 +1,7 @@
 """Observation of a corpus folder by content hashes, to detect changes."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -85,13 +86,12 @@ def changed_since(
     """
     corrected = {}
     buckets = Buckets(store)
-    by_bucket: dict[Partition, list[SourceDocument]] = {partition: [] for partition in listed}
+    by_bucket: dict[Partition, list[SourceDocument]] = defaultdict(list)
     for corpus in {partition.corpus for partition in listed}:
         n_buckets = buckets.of(corpus)
         for document in read:
-            partition = Partition(corpus, bucket_of(document.document_id, n_buckets))
-            if partition in by_bucket:
-                by_bucket[partition].append(document)
+            bucket = bucket_of(document.document_id, n_buckets)
+            by_bucket[Partition(corpus, bucket)].append(document)
     for partition, version in listed.items():
         rows = rows_of(_LISTING, by_bucket[partition])
         known = store.provenance(_LISTING, partition)

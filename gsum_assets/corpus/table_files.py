@@ -16,7 +16,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.listing import open_regular
+from gsum_assets.corpus.listing import open_regular, shown_name
 from gsum_assets.corpus.records import (
     MOST_ID_CHARS,
     Columns,
@@ -79,12 +79,7 @@ def records_of(
     wanted: ColumnNames = FOUND,
     prefix: str = "",
 ) -> Iterator[Record]:
-    """Yield the records of a table of documents.
-
-    Parameters
-    ----------
-    prefix : beginning of the ids of rows whose ids are of the table alone: the file's own id.
-    """
+    """Yield the records of a table; ids of the table alone follow `prefix`, the file's own id."""
     with open_regular(path) as raw:
         if file.endswith(".parquet"):
             yield from _parquet_rows(raw, file, wanted)
@@ -127,7 +122,7 @@ def _any_table(
         has_text = any(name in wanted.text or _key(name) in _TEXTS for name in names)
         if len(first) == len(valid) == 1 and file.lower().endswith(".json") and not has_text:
             raise NoTableError("JSON without an array of objects")
-        columns = choose_columns(names, valid, wanted) if names else Columns("")  # damaged rows
+        columns = _choose_columns(names, valid, wanted) if names else Columns("")  # damaged rows
     except NoTableError as error:
         problem = f"{error}, so no table of documents; convert or move it"
         yield Record(f"{file}:0", file, 0, b"no table", problem=problem, is_other_type=True)
@@ -150,12 +145,7 @@ def _any_table(
 def _row_id(
     given_id: Any, content: bytes, columns: Columns, prefix: str, used: Counter[str]
 ) -> str:
-    """Return the id of a row: its own, or a hash of its content.
-
-    Parameters
-    ----------
-    used : counts of the hashes so far, to number equal rows.
-    """
+    """Return the id of a row: its own, or a hash of its content; `used` numbers equal rows."""
     is_id = isinstance(given_id, str | int) and not isinstance(given_id, bool)
     if is_id and str(given_id).strip():
         document_id = str(given_id) if columns.is_unique else f"{prefix}:{given_id}"
@@ -180,28 +170,21 @@ def _missing_columns(names: Collection[str], wanted: ColumnNames) -> str | None:
     return f"needs the columns document_id (or id) and text, has {sorted(names)}; rename them"
 
 
-def choose_columns(
+def _choose_columns(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], wanted: ColumnNames
 ) -> Columns:
-    """Return the columns of a table of documents.
+    """Return the columns of a table of documents; those that `corpus.toml` names come first.
 
-    Parameters
-    ----------
-    wanted : the columns that `corpus.toml` names, which come first.
-
-    Raises
-    ------
-    UnclearColumnsError
-        If no column, or more than one, may be the text.
+    Raises `UnclearColumnsError` if no column, or more than one, may be the text.
     """
     by_key = {_key(name): name for name in reversed(names)}
-    ids = [by_key[key] for key in _IDS if key in by_key]
-    titles = [by_key[key] for key in _TITLES if key in by_key]
+    title = next((by_key[key] for key in _TITLES if key in by_key), "")
+    own_id = next((by_key[key] for key in _IDS if key in by_key), "")
     is_wanted = wanted.id in names
     return Columns(
         _text_column(names, rows, wanted),
-        wanted.title if wanted.title in names else next(iter(titles), ""),
-        wanted.id if is_wanted else next(iter(ids), ""),
+        wanted.title if wanted.title in names else title,
+        wanted.id if is_wanted else own_id,
         is_wanted or "document_id" in by_key,
     )
 
@@ -221,19 +204,14 @@ def _text_column(names: Sequence[str], rows: Sequence[Mapping], wanted: ColumnNa
         if len(candidates) == 1 and len(candidates[0]) <= _LONGEST_NAME:
             return candidates[0]
     candidates = named or long
-    shown = ", ".join(_printable(name) for name in names[:_SHOWN])
+    shown = ", ".join(shown_name(name[:_LONGEST_NAME]) for name in names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
     reason = "several may be" if len(candidates) > 1 else "none is certainly"
-    example = _printable((candidates or names)[0])
+    example = shown_name((candidates or names)[0][:_LONGEST_NAME])
     raise UnclearColumnsError(
         f"a table with the columns {shown}{more}, of which {reason} the text; name it in "
         f'[documents] of corpus.toml, as text_column = "{example}", or move the file'
     )
-
-
-def _printable(name: str) -> str:
-    shown = name[:_LONGEST_NAME].encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
 
 
 def _is_long(values: Sequence[Any]) -> bool:
@@ -255,7 +233,8 @@ def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator
             return
         own_columns = _wanted_columns(names, wanted)
         used = ("document_id", own_columns.id, own_columns.title, own_columns.text, "cites")
-        further = [field.name for field in source.schema_arrow if not _is_binary(field.type)]
+        binary = (pa.binary(), pa.large_binary())
+        further = [field.name for field in source.schema_arrow if field.type not in binary]
         columns = [name for name in dict.fromkeys((*used, *further)) if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
             for values in zip(*(cells(batch[name]) for name in columns), strict=True):
@@ -280,10 +259,6 @@ def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
         column = column.cast(pa.list_(pa.large_binary()))
     return column.to_pylist()
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:

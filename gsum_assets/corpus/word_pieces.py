@@ -31,19 +31,15 @@ _CJK = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F)
 
 @dataclass(frozen=True)
 class Pieces:
-    """The word pieces of a text, all arrays `(n,)`.
-
-    Attributes
-    ----------
-    starts : character position of a cut before the piece, ascending.
-    begins_word : whether the piece begins a word (after a blank, or next to a CJK character).
-    separable : whether no character belongs to both this piece and an earlier one.
-    """
+    """The word pieces of a text, all arrays `(n,)`."""
 
     text: str
     starts: np.ndarray
+    """Character position of a cut before the piece, ascending."""
     begins_word: np.ndarray
+    """Whether the piece follows a blank, or is next to a CJK character."""
     separable: np.ndarray
+    """Whether no character belongs to both this piece and an earlier one."""
 
     @property
     def n(self) -> int:

@@ -116,10 +116,7 @@ def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
     found = STEPS["queries"].result(inputs.with_tables(written))
     (problem,) = found.failures
     assert "ship" in problem
-    shown = found.shown()["queries"]
-    assert shown["left_out"] == 1
-    assert shown["problems"] == [problem]
-    assert shown["questions"].splitlines()[2:] == ["| test | general | 1 |"]
+    assert found.shown()["queries"] == {"left_out": 1, "problems": [problem]}
 
 
 @pytest.mark.parametrize("borders", ["length", "content"])

@@ -43,13 +43,7 @@ Row = Mapping[str, Any]
 
 
 def _read_graphrag(source: Path) -> Contents:
-    """Read the Parquet files of an index, from its folder `output` or the one with that folder.
-
-    Raises
-    ------
-    CorpusError
-        If a file is missing.
-    """
+    """Read the Parquet files of an index, from its folder `output` or the one with that folder."""
     folder = source / "output" if (source / "output").is_dir() else source
     rows: dict[str, list[dict[str, Any]]] = {}
     for name in _TABLES:
@@ -75,11 +69,9 @@ def _read_graphrag(source: Path) -> Contents:
         row["passages"] = passages_of[row["id"]]
         row |= {k: spelling.get(row[k], row[k]) for k in ("title", "source", "target") if k in row}
     names_of = {
-        **{("entities", r["human_readable_id"]): [r["title"]] for r in rows["entities"]},
-        **{
-            ("relationships", r["human_readable_id"]): [r["source"], r["target"]]
-            for r in rows["relationships"]
-        },
+        (kind, row["human_readable_id"]): [row[key] for key in keys]
+        for kind, keys in (("entities", ["title"]), ("relationships", ["source", "target"]))
+        for row in rows[kind]
     }
     reports = {row["community"]: _report(row, names_of) for row in rows["community_reports"]}
     for row in rows["communities"]:
@@ -132,9 +124,9 @@ def _report(row: Row, names_of: Mapping[tuple[str, int], Sequence[str]]) -> str:
     """Return a report as JSON, whose findings name the entities of the records that they cite."""
     findings = []
     for finding in row["findings"] or ():
-        cited = " ".join(_CITED.findall(f"{finding['summary']} {finding['explanation']}"))
         names = [
             name
+            for cited in _CITED.findall(f"{finding['summary']} {finding['explanation']}")
             for kind, numbers in _DATASET.findall(cited)
             for number in re.findall(r"\d+", numbers)
             for name in names_of.get((kind.lower(), int(number)), ())

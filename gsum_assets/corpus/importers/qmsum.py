@@ -1,7 +1,7 @@
 """QMSum (Zhong et al., 2021): meetings with general and specific questions."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
 from gsum_assets.corpus.importers.source import each_row
@@ -20,7 +20,7 @@ def _read_meeting(contents: Contents, split: str, line: int, meeting: dict[str, 
     document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
     topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
     more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
-    text, turn_spans = transcript(meeting["meeting_transcripts"])
+    text, turn_spans = _transcript(meeting["meeting_transcripts"])
     contents.add(document_id, f"Meeting on {topics[0]}{more}" if topics else "", text)
     contents.counts["turns without words left out"] += sum(s == end for s, end in turn_spans)
     for kind in ("general", "specific"):
@@ -100,15 +100,8 @@ def clean_turn(content: str) -> str:
     return text if re.search(r"\w", text) else ""
 
 
-class Transcript(NamedTuple):
-    """A meeting as text, and the characters of each turn; an empty span for one without words."""
-
-    text: str
-    turn_spans: list[tuple[int, int]]
-
-
-def transcript(turns: list[dict[str, str]]) -> Transcript:
-    """Return one line per turn, "Speaker: words"; turns without words are left out."""
+def _transcript(turns: list[dict[str, str]]) -> tuple[str, list[tuple[int, int]]]:
+    """Return lines "Speaker: words", and the characters of each turn: none if it has no words."""
     lines: list[str] = []
     turn_spans = []
     length = 0
@@ -120,4 +113,4 @@ def transcript(turns: list[dict[str, str]]) -> Transcript:
             length += len(lines[-1]) + 1
         else:
             turn_spans.append((length, length))
-    return Transcript("\n".join(lines), turn_spans)
+    return "\n".join(lines), turn_spans
