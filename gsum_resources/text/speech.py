@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
+_TIME = r"[\[(]?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?[\])]?"
 _LABEL = re.compile(
-    r"^[ \t]*(?:[-*•][ \t]+)?([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name, also of a list's item,
-    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # an optional office in brackets,
-    r"[ \t]*:[ \t]+(?=\S)",
+    r"^[ \t]*(?:>+[ \t]*)?(?:[-*•][ \t]+)?"  # in a quotation, or an item of a list,
+    rf"(?:{_TIME}(?:[ \t]+(?:[-–—][ \t]+)?))?(?:\*\*|__)?\[?"  # behind a time, in bold
+    r"([^\W\d_][^\n:?!;()\[\]*\"“”]{0,47}?)"  # a name,
+    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?\]?"  # an optional office in brackets,
+    r"(?:(?:[ \t]+\[\d[\d:.]*\])?(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]+(?=\S)"  # a colon
+    rf"|[ \t]+{_TIME}[ \t]*$)",  # or a time, alone on its line
     re.MULTILINE,
 )
 # A line that does not continue a turn: blank, a heading, an item, or of an unknown speaker.

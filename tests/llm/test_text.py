@@ -47,6 +47,7 @@ from gsum_resources.text.speech import (
     speaker_labels,
     tidy_spacing,
     trim_speech,
+    turn_spans,
     turns,
 )
 from gsum_resources.text.summarize import choose_sentences
@@ -226,6 +227,37 @@ def test_labels_are_recurring_names() -> None:
         ([f"{minutes}\nPaul: I object.", interview], {"Dana", "Paul", "Treasurer"}),
     ):
         assert speaker_labels(texts) == labels
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}: {}",
+        "> {}: {}",
+        "- {}: {}",
+        "[00:01:02] {}: {}",
+        "00:01:02 {}: {}",
+        "(10:32) - {}: {}",
+        "**{}:** {}",
+        "__{}__: {}",
+        "[{}]: {}",
+        "{} [10:32]: {}",
+        "{} (Finance): {}",
+        "{}  00:01:02\n{}",
+    ],
+)
+def test_speakers_of_transcripts_in_many_forms(form: str) -> None:
+    said = [("Ada d'Arc", "We pay."), ("Tom", "No."), ("Ada d'Arc", "Yes.")]
+    text = "\n".join(form.format(*pair) for pair in said)
+    labels = speaker_labels([text])
+    assert labels == {"Ada d'Arc", "Tom"}
+    assert turns(text, labels) == [Turn(*pair) for pair in said]
+    spans = turn_spans(text, labels)
+    assert [(name, text[start:end].strip()) for name, start, end in spans] == said
+
+
+def test_times_at_line_ends_are_no_speakers() -> None:
+    assert not speaker_labels(["At 10:30 we met.\nShe came 10:45\nit rang 11:00\nthen at 11:30"])
 
 
 def test_words_before_the_first_label_and_a_truncated_last_one_have_no_speaker() -> None:
