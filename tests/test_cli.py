@@ -18,7 +18,7 @@ from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
-COMMANDS += ("models", "prompts", "tune", "reproduce", "serve")
+COMMANDS += ("models", "prompts", "reproduce", "serve")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),

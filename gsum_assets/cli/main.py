@@ -1,6 +1,5 @@
 """The command line `gsum`, one function for each command."""
 
-import json
 import os
 import re
 import signal
@@ -318,67 +317,6 @@ def prompts(corpus: str | None, write: bool) -> None:
     files = overrides(PROMPTS, [PromptFolder(folder) for folder in folders])
     for name in map(".".join, names_of(PROMPTS)):
         click.echo(f"{name:<22} {files.get(name, 'built in')}")
-
-
-@main.command()
-@click.argument("corpus")
-@click.option(
-    "--samples",
-    type=click.IntRange(1, 50),
-    default=8,
-    show_default=True,
-    help="Passages that the language model looks at.",
-)
-@click.option("--write", is_flag=True, help="Write the prompt into the folder of the corpus.")
-def tune(corpus: str, samples: int, write: bool) -> None:
-    """Propose entity types and an extraction prompt for CORPUS, by the language model.
-
-    Two requests are sent. The proposal is printed, to be read and changed; with --write the prompt
-    becomes prompts/graphrag/extract.md of the corpus, unless that exists. Changed types or prompts
-    have the corpus extracted again by the next run.
-    """
-    from gsum_assets.answering.workspace import open_workspace
-    from gsum_assets.corpus.find import find_corpus
-    from gsum_assets.graphrag.tune import TuningError, propose, sample
-    from gsum_assets.pipeline.prompts import PROMPTS_FOLDER
-    from gsum_assets.pipeline.tables import TABLES
-    from gsum_resources.llm.extractive import NAME as EXTRACTIVE
-    from gsum_resources.llm.ledger import Ledger
-
-    home = Home.from_environment()
-    folder = find_corpus(home.corpora, corpus)
-    workspace = open_workspace(home)
-    store, chunks = workspace.store, TABLES["chunks"]
-    partitions = store.partitions(chunks, corpus)
-    if not partitions:
-        raise click.ClickException(f"{corpus} has no passages yet; `gsum run {corpus}` makes them")
-    ledger = Ledger(store, TABLES["llm_calls"], corpus, "tune")
-    model = workspace.models.language_model(ledger, name="extraction")
-    if model.identity.startswith(EXTRACTIVE):
-        raise click.ClickException(
-            "the model 'extractive' works by rules, which no prompt changes; set a language model "
-            f"in [llm] of {home.settings_file}"
-        )
-    file = folder / PROMPTS_FOLDER / "graphrag" / "extract.md"
-    if write and file.exists():
-        raise click.ClickException(f"{file} exists; move or delete it first")
-    try:
-        proposal = propose(sample(store.read(chunks, partitions)[0], samples), model)
-    except TuningError as error:
-        raise click.ClickException(f"{corpus}: {error}") from error
-    types = ", ".join(json.dumps(kind, ensure_ascii=False) for kind in proposal.entity_types)
-    click.echo(
-        f"The texts are about: {proposal.subject}\n\nfor corpus.toml:\n\n"
-        f"[graphrag.extraction]\nentity_types = [{types}]\n"
-    )
-    if write:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(proposal.prompt, encoding="utf-8")
-        click.echo(
-            f"{file}: written; read it before the next run, which extracts the corpus again by it"
-        )
-    else:
-        click.echo(f"for {file} (--write writes it):\n\n{proposal.prompt.rstrip()}")
 
 
 @main.command()

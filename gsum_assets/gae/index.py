@@ -17,12 +17,11 @@ from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.loading import collection_of
-from gsum_assets.retrieval.vectors import stacked, vectors_of
+from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import numbers_of
 
 _SILHOUETTE_OF = 2000  # passages: its time is quadratic
-_MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate
 _FEW = 2  # passages, too few to judge
 _LARGEST = 0.5  # share of the passages in one cluster beyond which it says little
 _ALONE = 0.9  # number of clusters, as a share of the passages, beyond which they say little
@@ -122,30 +121,6 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
     return float(silhouette_score(vectors, labels)) if 2 <= n < len(labels) else None
 
 
-def not_over_smoothed(embeddings: pa.Table) -> Finding:
-    """Check that embeddings differ: the mean cosine of two is at most 0.99."""
-    n = embeddings.num_rows
-    mean = mean_cosine(stacked(embeddings["embedding"]).astype(np.float64)) if n else 0.0
-    return found(
-        count(min(n, 1), "method with embeddings", "methods with embeddings"),
-        pa.table({"mean_cosine": [mean] if mean > _MOST_ALIKE else []}),
-        f"have embeddings that hardly differ (mean cosine of two: {mean:.4f}), over-smoothed by "
-        "graph convolutions; set fewer layers in corpus.toml, [gae.training]",
-    )
-
-
-def mean_cosine(vectors: np.ndarray) -> float:
-    """Return the mean over all pairs of vectors; 1 if all are equal, 0 for at most two."""
-    n = len(vectors)
-    if n <= _FEW:
-        return 0.0
-    if not np.ptp(vectors, axis=0).any():
-        return 1.0
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    total = (vectors / np.where(lengths > 0, lengths, 1)).sum(axis=0)
-    return float((total @ total - (lengths > 0).sum()) / (n * (n - 1)))
-
-
 def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
     """Check that no cluster has over half of the passages, and not nearly each is alone."""
     row = clusterings.select(["clustering", "n_clusters", "largest"]).slice(0, 1)
@@ -169,12 +144,6 @@ def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
     return found(checked, row, problem)
 
 
-NOT_OVER_SMOOTHED = Check(
-    "not_over_smoothed",
-    "Embeddings differ: the mean cosine of two is at most 0.99.",
-    lambda partition: not_over_smoothed(partition.rows()),
-    warns=True,
-)
 NOT_DEGENERATE = Check(
     "not_degenerate",
     "No clustering has over half of the passages in one cluster, or nearly each in a cluster of "
@@ -204,7 +173,6 @@ INDEX = (
         },
         (*_TEXTS, "chunk_embeddings", "graph_edges", "corpus_settings"),
         code_version="4",
-        checks={"embeddings": [NOT_OVER_SMOOTHED]},
     ),
     Step(
         _clusters,

@@ -12,8 +12,6 @@ EXAMPLE = (
     "chairman thanked her."
 )
 
-NOT_LISTED = 'Not listed: "1902", "a long quarrel", "its chairman", "Corley" (half of a name).'
-
 EXTRACT = f"""\
 List the entities that the passage names or clearly speaks of: whatever a reader would look up or
 ask about later. Write each name once, as the passage writes it, in its language and in the fullest
@@ -29,16 +27,7 @@ half of a name.
 
 An example: "{EXAMPLE}" gives
 {{example}}
-{NOT_LISTED}\
-"""
-
-SURVEY = f"""\
-The numbered passages are a sample of a collection in which a reader will look things up by name.
-Say in one sentence what the collection is about. Then name up to ten types of named things that
-matter in it, each a singular noun in lower case, the most frequent first: specific where the texts
-are ("ship", "committee"), general where they are not ("person", "place"). Then copy up to five
-short phrases of the passages that somebody might take for a named thing though they are none. Write
-in the language of the passages. {_MATERIAL}\
+Not listed: "1902", "a long quarrel", "its chairman", "Corley" (half of a name).\
 """
 
 CLAIMS = """\

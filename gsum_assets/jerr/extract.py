@@ -11,11 +11,10 @@ from gsum_assets.corpus.names import clean_name, name_key
 from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS, Extraction
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Check, Finding, Result, count, found
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
-from gsum_resources.store.arrow import pc
 
 SYNOPSIS_WORDS = 100  # of a synopsis per 1,000 word pieces of its line chunk (ours)
 MOST_FACTS = 12  # of a synopsis (ours)
@@ -129,57 +128,3 @@ def _in_reading_order(rows: pa.Table) -> list[dict]:
 
 def _name(chunk: Mapping[str, Any]) -> str:
     return f"document '{chunk['document_id']}', line chunk {chunk['position']}"
-
-
-def every_chunk_has_one(line_chunks: pa.Table, synopses: pa.Table, corpus: str) -> Finding:
-    """Check that each line chunk has a synopsis that is not empty."""
-    return found(
-        count(line_chunks.num_rows, "line chunk"),
-        _without(line_chunks, _not_blank(synopses)),
-        "have no synopsis, since the model gave no valid reply, so answers lack their content; "
-        + _REQUESTED_AGAIN.format(corpus),
-    )
-
-
-def every_synopsis_has_some(synopses: pa.Table, elements: pa.Table, corpus: str) -> Finding:
-    """Check that each synopsis has at least one core element."""
-    summarized = _not_blank(synopses)
-    return found(
-        count(summarized.num_rows, "synopsis", "synopses"),
-        _without(summarized, elements),
-        "have no element, so that searches cannot find them: the model named none, or gave no "
-        "valid reply; " + _REQUESTED_AGAIN.format(corpus),
-    )
-
-
-_REQUESTED_AGAIN = (
-    "`gsum run {}` requests them again; if that fails, choose another model in gsum.toml, [llm]"
-)
-
-
-def _not_blank(synopses: pa.Table) -> pa.Table:
-    return synopses.filter(pc.not_equal(pc.utf8_trim_whitespace(synopses["synopsis"]), ""))
-
-
-def _without(chunks: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the line chunks of which `others` has no row."""
-    rows = chunks.select(_LINE_CHUNK)
-    return rows.filter(pc.invert(pc.is_in(rows["chunk_id"], others["chunk_id"])))
-
-
-EVERY_CHUNK_HAS_ONE = Check(
-    "every_chunk_has_one",
-    "Each line chunk has a synopsis that is not empty.",
-    lambda partition: every_chunk_has_one(
-        partition.rows("jerr.line_chunks", _LINE_CHUNK), partition.rows(), partition.corpus
-    ),
-    warns=True,
-)
-EVERY_SYNOPSIS_HAS_SOME = Check(
-    "every_synopsis_has_some",
-    "Each synopsis has at least one core element.",
-    lambda partition: every_synopsis_has_some(
-        partition.rows("jerr.synopses"), partition.rows(columns=["chunk_id"]), partition.corpus
-    ),
-    warns=True,
-)

@@ -3,12 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import chunk_documents
-from gsum_assets.jerr.extract import (
-    EVERY_CHUNK_HAS_ONE,
-    EVERY_SYNOPSIS_HAS_SOME,
-    extract,
-    synopses,
-)
+from gsum_assets.jerr.extract import extract, synopses
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
 from gsum_assets.jerr.methods import METHODS
@@ -82,7 +77,6 @@ INDEX = (
                 text_out=0.125,
             )
         ],
-        checks={"synopses": [EVERY_CHUNK_HAS_ONE]},
     ),
     Step(
         lambda inputs: extract(inputs.table("synopses"), *_asked(inputs)),
@@ -101,7 +95,6 @@ INDEX = (
                 "passage", lengths=_LENGTHS, requests=0.92, calls=1.3, tokens_in=510, tokens_out=175
             )
         ],
-        checks={"elements": [EVERY_SYNOPSIS_HAS_SOME]},
     ),
     Step(
         lambda inputs: merge_elements(inputs.table("elements")),

@@ -1,6 +1,5 @@
 """Each check alone, on tables small enough to know the answer."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,14 +11,9 @@ from gsum_assets.evaluation.checks import (
     speakers_are_right,
     verdicts_parsed,
 )
-from gsum_assets.gae.index import mean_cosine, not_degenerate, not_over_smoothed
+from gsum_assets.gae.index import not_degenerate
 from gsum_assets.gor.checks import loss_falls, training_helps
-from gsum_assets.graphrag.checks import (
-    every_community_reported,
-    names_in_text,
-    no_malformed_replies,
-)
-from gsum_assets.jerr.extract import every_chunk_has_one, every_synopsis_has_some
+from gsum_assets.graphrag.index import names_in_text
 from gsum_assets.lightpal.context_scores import all_scored
 from gsum_assets.pipeline.result import SHOWN
 from gsum_assets.pipeline.tables import TABLES
@@ -139,36 +133,6 @@ def test_untrained_models_are_not_reported() -> None:
     assert not training_helps(untrained).problem
 
 
-def embeddings(vectors) -> pa.Table:
-    ids = pa.array([f"n{i}" for i in range(len(vectors))], pa.string())
-    return pa.table({"chunk_id": ids, "embedding": pa.array(vectors, pa.list_(pa.float32()))})
-
-
-def spread(n):
-    return np.random.default_rng(0).normal(size=(n, 8)).tolist()
-
-
-def test_distinct_embeddings_pass() -> None:
-    assert not not_over_smoothed(embeddings(spread(50))).problem
-    assert not not_over_smoothed(embeddings([[1.0, 0.0]] * 2)).problem  # too few to decide
-    assert not not_over_smoothed(embeddings([])).problem
-
-
-@pytest.mark.parametrize(
-    ("vectors", "mean"),
-    [
-        ([[3.0, 4.0]] * 5, 1.0),
-        ([[0.0, 0.0]] * 5, 1.0),
-        ([[1.0, 0.0], [5.0, 0.0], [0.995, 0.0998749]], 0.9967),  # cosines 1, .995, .995
-    ],
-)
-def test_nearly_equal_embeddings_are_found(vectors, mean) -> None:
-    assert mean_cosine(np.array(vectors)) == pytest.approx(mean, abs=1e-3)
-    finding = not_over_smoothed(embeddings(vectors))
-    assert "have embeddings that hardly differ" in finding.problem
-    assert "fewer layers in corpus.toml, [gae.training]" in finding.problem
-
-
 @pytest.mark.parametrize(
     ("n_clusters", "largest", "n", "setting"),
     [
@@ -189,18 +153,6 @@ def test_degenerate_clusterings_name_different_settings(n_clusters, largest, n, 
 # What language models write.
 
 
-def test_malformed_replies_are_reported_with_remedy() -> None:
-    rows = pa.table({"chunk_id": ["a0", "a1"], "document_id": ["a", "a"]})
-    problems = pa.array([[], ["cut off " * 99, "no list"]], pa.list_(pa.string()))
-    finding = no_malformed_replies(rows.append_column("problems", problems), "tales")
-    assert finding.problem.startswith("1 of 2 chunks got malformed replies")
-    assert "(first: cut off cut off" in finding.problem
-    assert "`gsum run tales` requests these once more" in finding.problem
-    assert "structured_output in gsum.toml, [llm]" in finding.problem
-    assert len(finding.problem) < 500
-    assert finding.offenders[0]["chunk_id"] == "a1"
-
-
 @pytest.mark.parametrize(
     ("verbatim", "model", "n_wrong"),
     [([True, False], "m", 0), ([True, False, False], "m", 2), ([False], "", 0), ([], "m", 0)],
@@ -211,35 +163,6 @@ def test_invented_names_are_reported(verbatim: list[bool], model: str, n_wrong: 
     rows = rows.append_column("is_verbatim", pa.array(verbatim, pa.bool_()))
     rows = rows.append_column("model", pa.array([model] * len(verbatim), pa.string()))
     assert names_in_text(rows).n_wrong == n_wrong
-
-
-@pytest.mark.parametrize(("summary", "n_wrong"), [("In short.", 0), ("", 1)])
-def test_community_without_report_is_found(summary: str, n_wrong: int) -> None:
-    communities = pa.table(
-        {"community_id": ["c0", "c1"], "level": [0, 1], "number": [0, 1], "title": ["Lin", "sea"]}
-        | {"size": [3, 1], "is_reported": [True, True]}
-    )
-    reports = pa.table({"community_id": ["c0", "c1"], "summary": ["In short.", summary]})
-    finding = every_community_reported(communities, reports, "tales")
-    assert finding.n_wrong == n_wrong
-    assert [offender["community_id"] for offender in finding.offenders] == ["c1"] * n_wrong
-    assert not finding.problem or "`gsum run tales` requests the missing" in finding.problem
-
-
-@pytest.mark.parametrize(
-    ("synopses", "n_without", "n_bare"),
-    [(["One.", "Two."], 0, 1), (["One."], 1, 0), ([" \n", "Two."], 1, 1), ([], 2, 0)],
-)
-def test_lost_synopses_and_elements_are_counted(synopses, n_without, n_bare) -> None:
-    chunks = pa.table({"chunk_id": ["a0", "a1"], "document_id": ["a", "a"], "position": [0, 1]})
-    written = chunks.slice(0, len(synopses))
-    written = written.append_column("synopsis", pa.array(synopses, pa.string()))
-    elements = chunks.slice(0, 1)
-    lost = every_chunk_has_one(chunks, written, "tales")
-    bare = every_synopsis_has_some(written, elements, "tales")
-    assert (lost.n_wrong, bare.n_wrong) == (n_without, n_bare)
-    for finding in (lost, bare):
-        assert not finding.problem or "`gsum run tales` requests them again" in finding.problem
 
 
 # Candidates.

@@ -137,7 +137,7 @@ def test_malformed_reply_over_http_costs_its_window_and_is_requested_again(tmp_p
         # a document is one window here, whose first chunk has its cost and problems
         named = {row["document_id"] for row in rows.to_pylist() if row["n_entities"]}
         assert named == {DOCUMENTS[1]}
-        assert "graphrag/extractions:no_malformed_replies" in failing(house)
+        assert "graphrag/extractions:requests_answered" in failing(house)
         counts, n_requests = requests_by_asset(house), len(server.lines("/chat/completions"))
         ill.clear()
         assert house.run(["graphrag-c1"]).is_complete
