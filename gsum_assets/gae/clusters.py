@@ -1,8 +1,7 @@
 """Clustering of passages by the graph (ours) or by their embeddings (paper, 3.1.2), and its weight.
 
-Without labels, the weight of re-ranking by a clustering follows from held-out passages that serve
-as queries: an independent retriever values the results that re-ranking moves up
-(`retrieval/held_out.py`).
+The weight of re-ranking follows from held-out passages that serve as queries: an independent
+retriever values the results that re-ranking moves up.
 """
 
 import numpy as np
@@ -31,14 +30,9 @@ def clustered(
 ) -> np.ndarray:
     """Return the cluster of each node, `(n_nodes,)`, largest first.
 
-    Leiden clusters the edges. K-Means (MacQueen, 1967) clusters the directions of the embeddings of
-    the auto-encoder, `(n_nodes, dim)`, beyond 16,383 nodes in mini-batches (Sculley, 2010). DBSCAN
-    (Ester et al., 1996) clusters them as they are; a noise point is a cluster of its own.
-
-    Raises
-    ------
-    ValueError
-        For DBSCAN of more than 16,383 nodes.
+    Leiden clusters the edges, K-Means the directions of embeddings `(n_nodes, dim)`, and DBSCAN the
+    embeddings; a noise point is a cluster of its own. Raises ValueError for DBSCAN of more than
+    16,383 nodes.
     """
     n = len(embeddings)
     if n < 2:
@@ -64,7 +58,7 @@ def clustered(
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return K-Means clusters, `(n_nodes,)`, at most one per distinct embedding."""
+    """Return K-Means clusters, `(n_nodes,)`, of many nodes by mini-batches (Sculley, 2010)."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
@@ -83,14 +77,9 @@ def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def agreements(collection: Collection, clusters: np.ndarray, language: str) -> dict[str, float]:
-    """Return the paired t of results after re-ranking and before; 0 without evidence (ours).
+    """Return the paired t of results after re-ranking and before, by scope of questions (ours).
 
-    It is given by scope of questions: `corpus`, and `document`, a single one.
-
-    Parameters
-    ----------
-    collection : with embeddings.
-    clusters : cluster of each chunk, `(n_chunks,)`.
+    It is 0 without evidence. `clusters` has the cluster of each chunk, `(n_chunks,)`.
     """
 
     def rerank_by(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -55,18 +55,13 @@ def embed_graph(
 ) -> np.ndarray:
     """Return the embeddings of a graph by an encoder trained on it, float32 `(n_nodes, dim)`.
 
-    Torch uses one thread meanwhile: more than free cores are ten times slower.
+    Raises ValueError if the training diverges.
 
     Parameters
     ----------
     features : features of at least two nodes, `(n_nodes, n_features)`.
     pairs : the result of `undirected`.
     on_epoch : called with the number of each epoch, from 1, and its loss, a mean over all pairs.
-
-    Raises
-    ------
-    ValueError
-        If the training diverges.
     """
     n = len(features)
     ends = torch.from_numpy(pairs)
@@ -104,14 +99,8 @@ def reconstruction_loss(
     "squared" is || A - sigmoid(Z Z^T) ||_F^2 / n^2 (paper, equations 6 and 7). "balanced" is
     cross-entropy with edges weighted by the ratio of other pairs to edges, divided by twice the
     share of other pairs (Kipf and Welling, 2016). Both are sums over all pairs and corrections at
-    the edges, A being 0 or 1.
-
-    Parameters
-    ----------
-    z : Z, `(n_nodes, dim)`.
-    edges : the result of `undirected`, as a tensor.
-    columns : nodes drawn without replacement that represent all nodes as the second of a pair, for
-        an unbiased estimate; None: the loss is exact.
+    the edges. `z` is `(n_nodes, dim)`, `columns` are nodes drawn to represent all as the second of
+    a pair.
     """
     others = z if columns is None else z[columns]
     n_pairs, n_edges = len(z) ** 2, edges.shape[1]
@@ -126,19 +115,13 @@ def reconstruction_loss(
 
 
 def constant_loss(n_nodes: int, n_edges: int, loss: Loss) -> float:
-    """Return the least loss of one value for all pairs: the share of pairs that are edges.
-
-    For the balanced loss, in which edges are half, it is the logarithm of 2.
-    """
+    """Return the least loss of one value for all pairs: the share of edges, or one half."""
     density = n_edges / n_nodes**2
     return density * (1 - density) if loss == "squared" else math.log(2)
 
 
 def undirected(n_nodes: int, edges: Edges) -> np.ndarray:
-    """Return the pairs for which A is 1, in both directions and each node with itself.
-
-    They are distinct and ascending, int64 `(2, n_edges)`.
-    """
+    """Return the pairs for which A is 1, ascending, with self-loops, int64 `(2, n_edges)`."""
     loops = np.arange(n_nodes)
     rows = np.concatenate([edges.sources, edges.targets, loops])
     columns = np.concatenate([edges.targets, edges.sources, loops])

@@ -91,10 +91,7 @@ FAMILY = Family(
     "gae",
     tuple(METHODS),
     index=INDEX,
-    studies=(
-        "gae-no-rerank",
-        "gae-reflection",
-    ),
+    studies=("gae-no-rerank", "gae-reflection"),
     question=(
         Step(
             _rank,

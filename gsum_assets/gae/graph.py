@@ -1,7 +1,6 @@
 """The graph of passages: its edges and the features of its nodes (paper, 3.1.1).
 
-With neighbours alone the clusters only reproduce the documents; the nearest passages by words,
-which are ours, join passages of different documents.
+Edges to the nearest passages by words, which are ours, join passages of different documents.
 """
 
 from collections import Counter
@@ -42,13 +41,7 @@ def graph_edges(
     n_nearest: int,
     engine: Engine = LOCAL,
 ) -> pa.Table:
-    """Return the rows of `gae.graph_edges`.
-
-    Parameters
-    ----------
-    cites : ids of the documents that a document cites, by its id. The first chunks of both, which
-        say what they are about, are joined; cited documents outside of the corpus are ignored.
-    """
+    """Return the rows of `gae.graph_edges`, where `cites` has the ids of cited documents by id."""
     words = word_vectors(collection.chunk_texts, Words(language))
     edges = {
         "citation": citations(collection, cites),
@@ -73,19 +66,13 @@ def graph_edges(
 
 
 def neighbours(starts: np.ndarray) -> Edges:
-    """Return the edges between adjacent chunks of one document.
-
-    Parameters
-    ----------
-    starts : index of the first chunk of each document, then the number of chunks, `(n_documents +
-        1,)`.
-    """
+    """Return the edges between adjacent chunks, of `Collection.starts`, `(n_documents + 1,)`."""
     first = np.setdiff1d(np.arange(starts[-1] - 1), starts[1:] - 1)
     return Edges(first, first + 1, np.ones(len(first)))
 
 
 def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edges:
-    """Return an edge between the first chunks of two documents for each citation."""
+    """Return an edge between the first chunks of two documents for each citation inside."""
     index = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     pairs = {
         (index[source], index[target])
@@ -98,10 +85,7 @@ def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edg
 
 
 def nearest_by_words(words: "csr_matrix", k: int, engine: Engine = LOCAL) -> Edges:
-    """Return edges from each TF-IDF vector to the `k` of greatest cosine, their weight (ours).
-
-    Texts without a common word have no edge.
-    """
+    """Return edges from each TF-IDF vector to the `k` of greatest positive cosine (ours)."""
     nearest = nearest_by_product(words, k, engine)
     row, column = np.nonzero(nearest.similarities > 0)
     weights = nearest.similarities[row, column].astype(np.float64)
@@ -109,13 +93,7 @@ def nearest_by_words(words: "csr_matrix", k: int, engine: Engine = LOCAL) -> Edg
 
 
 def edges_of(rows: pa.Table, ids: Sequence[str]) -> Edges:
-    """Return rows of `gae.graph_edges`, in any order, as indices into `ids`.
-
-    Raises
-    ------
-    ValueError
-        If an end is not in `ids`.
-    """
+    """Return rows of `gae.graph_edges` as indices into `ids`; raise ValueError for another end."""
     value_set = pa.array(ids, pa.string())
     ends = []
     for name in ("source_id", "target_id"):
@@ -133,10 +111,7 @@ def edges_of(rows: pa.Table, ids: Sequence[str]) -> Edges:
 
 
 def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
-    """Return unit TF-IDF vectors, float32 `(n_texts, n_words)`.
-
-    Words of a single or of many texts are left out: they would join no texts, or all of them.
-    """
+    """Return unit TF-IDF vectors, float32 `(n_texts, n_words)`, but of words in one or many."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -157,8 +132,7 @@ def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
 def node_features(collection: Collection, language: str) -> np.ndarray:
     """Return alpha PCA(TF-IDF) + beta PCA(embeddings), float32 `(n_chunks, dim)`, equations 1 to 3.
 
-    The number of components is `FEATURES`, or less if there are fewer. The collection has two
-    chunks or more, with embeddings.
+    The collection has two chunks or more, with embeddings.
     """
     from sklearn.decomposition import PCA
 
@@ -176,8 +150,7 @@ def node_features(collection: Collection, language: str) -> np.ndarray:
 def word_components(words: "csr_matrix", dim: int) -> np.ndarray:
     """Return the PCA of a sparse matrix by Lanczos iteration, which keeps it sparse, `(n, dim)`.
 
-    scikit-learn's "arpack" is not deterministic: when the iteration restarts, as it does with few
-    words, SciPy draws the next vector from the operating system unless it has a generator.
+    scikit-learn's "arpack" is not deterministic, since SciPy draws restarts without a seed.
     """
     n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues]
     if min(n, n_words) < 3 or not words.nnz:

@@ -17,9 +17,7 @@ class Method:
     clustering : Leiden clusters the graph, the others the embeddings of an auto-encoder; None:
         passages are not re-ranked.
     reflects : whether passages are judged and refined before the answer is written.
-    is_published : everything as in the paper: edges and auto-encoder (three convolutions, equation
-        7), first retrieval, re-ranking with its full weight, further passages of a document
-        counted in full; otherwise all of these are ours.
+    is_published : edges, auto-encoder, first retrieval and weights are those of the paper.
     """
 
     clustering: Clustering | None = "leiden"

@@ -1,7 +1,4 @@
-"""Ranking of passages for questions, re-ranked by the scores of their cluster (paper, 3.1.3).
-
-Answers read the first passages of the ranking, and documents are ranked by their best passage.
-"""
+"""Ranking of passages for questions, re-ranked by the scores of their cluster (paper, 3.1.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +12,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
+from gsum_resources.store.arrow import mapping
 
 _CANDIDATES_PER_K = 10  # per passage of a context (3.1.3)
 
@@ -28,9 +26,8 @@ class Clusters(NamedTuple):
     @classmethod
     def from_tables(cls, clusters: pa.Table, clusterings: pa.Table) -> "Clusters":
         """Return the clusters in `gae.clusters` and `gae.clusterings` of one corpus and method."""
-        columns = (clusters[name].to_pylist() for name in ("chunk_id", "cluster"))
-        weights = {row["scope"]: row["weight"] for row in clusterings.to_pylist()}
-        return cls(dict(zip(*columns, strict=True)), weights)
+        weights = mapping(clusterings, "scope", "weight")
+        return cls(mapping(clusters, "chunk_id", "cluster"), weights)
 
     def of(self, chunk_ids: list[str]) -> np.ndarray:
         """Return the clusters of chunks, `(n_chunks,)`; raise ValueError if one has none."""
@@ -51,9 +48,7 @@ class ClusterRerank:
     ----------
     first : retriever of the candidates, with scores between 0 and 1.
     labels : cluster of each chunk of the collection; None: they are not re-ranked.
-    weight : weight of the gain by re-ranking.
-    k : K, number of passages in a context.
-    same_document : factor of `discounted`.
+    weight, k, same_document : arguments of `reranked` and `discounted`.
     """
 
     first: Retriever
@@ -83,22 +78,17 @@ def rank(
     k: int,
     same_document: float,
 ) -> pa.Table:
-    """Return the rows of `rankings` of one method.
+    """Return the rows of `rankings` of one method; the published form does not discount.
 
-    Parameters
-    ----------
-    collection, questions : with embeddings.
-    clusters : None for a method without them.
-    k : K, number of passages in a context.
-    same_document : factor of `discounted`; the published form has none.
+    Collection and questions have embeddings; `k` is the number of passages in a context.
     """
     is_published = METHODS[method].is_published
 
     def retriever(scope: Collection) -> Retriever:
         first = hybrid(scope) if is_published else Seeds(scope, language)
-        labels = clusters.of(list(scope.chunk_ids)) if clusters else None
-        weight = 0.0
+        labels, weight = None, 0.0
         if clusters:
+            labels = clusters.of(list(scope.chunk_ids))
             weight = clusters.weights["corpus" if scope is collection else "document"]
         factor = 1.0 if is_published else same_document
         return ClusterRerank(first, scope, labels, weight, k, factor)
@@ -110,12 +100,7 @@ def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Return R_i = S_i + sum of S_j P_j F_j over the rest of its cluster (equations 8 to 10).
 
     P_j = 1 / log(1 + rank_j), ranks from 1; F_j = S_j / sum of S_k over the same candidates,
-    without i.
-
-    Parameters
-    ----------
-    scores : S of a question's candidates, not negative, best first, `(n,)`.
-    clusters : cluster of each candidate, `(n,)`.
+    without i. Scores of a question's candidates, best first, are not negative, `(n,)`.
     """
     weighted = scores**2 / np.log(1 + np.arange(1, len(scores) + 1))
     _, cluster_of = np.unique(clusters, return_inverse=True)
@@ -128,11 +113,7 @@ def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 def reranked(scores: np.ndarray, clusters: np.ndarray, k: int, weight: float = 1.0) -> np.ndarray:
     """Return scores with the 10 K best of each row re-ranked, all others negative.
 
-    Parameters
-    ----------
-    scores : S of every passage for each question, 0 to 1, `(n_questions, n_passages)`.
-    clusters : cluster of each passage, `(n_passages,)`.
-    weight : weight of a candidate's gain; 1 is the published formula.
+    Scores are 0 to 1, `(n_questions, n_passages)`; the published weight of a gain is 1.
     """
     reordered = scores.astype(np.float64) - 2  # below every candidate
     for row, values in enumerate(scores.astype(np.float64)):
@@ -145,13 +126,8 @@ def reranked(scores: np.ndarray, clusters: np.ndarray, k: int, weight: float = 1
 def discounted(scores: np.ndarray, starts: np.ndarray, factor: float) -> np.ndarray:
     """Return scores multiplied by `factor` for each better passage of the same document (ours).
 
-    The passages of the paper are up to 8,912 tokens long, about a document each. Of short ones,
-    those of one document would crowd out the others that a question is about.
-
-    Parameters
-    ----------
-    scores : S of every passage for each question, not negative, `(n_questions, n_passages)`.
-    starts : index of each document's first passage, then `n_passages`, `(n_documents + 1,)`.
+    Short passages of one document would crowd out others. Scores are not negative, `(n_questions,
+    n_passages)`; `starts` are those of a collection, `(n_documents + 1,)`.
     """
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     factors = np.empty(scores.shape)

@@ -1,7 +1,7 @@
 """Rewriting of passages by their relevance to the question (paper, 3.2.2 and appendix B).
 
 Passages of high relevance are edited lightly, of medium relevance condensed, and of low relevance
-reduced or dropped. The prompt keeps to its length for any number of passages.
+reduced or dropped.
 """
 
 import math
@@ -41,13 +41,9 @@ _COPIED = ("sample", "rank", "node_id", "node_kind", "document_id", "position")
 
 @dataclass
 class Passage:
-    """A row of `contexts`, and its state during refinement.
+    """A row of `contexts`, and its state during refinement; lengths are in word pieces.
 
-    Attributes
-    ----------
-    n_tokens : length of the original text, word pieces.
-    allowance : word pieces that the passage may have; 0: it is left out.
-    limit : word pieces beyond which a text is cut to the allowance.
+    A text of more than the limit is cut to the allowance; a passage without one is left out.
     """
 
     row: Mapping[str, Any]
@@ -108,29 +104,17 @@ def refined_contexts(
     max_words: int,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Rewrite each passage for its question by `model`, within the prompt's length.
+    """Rewrite each passage for its question by `model`: rows of `gae.refined_contexts`.
 
     A passage that was not rewritten keeps the beginning of its text, and one that was not judged
     its whole text, if there is room. Passages with lower scores, then those with lower ranks, are
-    dropped first; passages that were not judged count as medium.
-
-    Parameters
-    ----------
-    contexts : rows of `contexts`, one context a question.
-    topics, reflections : rows of `gae.topics` and `gae.reflections`; if a passage has only one of
-        the two relevances, it counts alone.
-    max_words : length of an answer as stated in its instructions.
-
-    Returns
-    -------
-    Rows of `gae.refined_contexts` by question and rank, one for each passage. The prompts that
-    `answer_questions` builds from them keep to `prompt_tokens`.
+    dropped first; passages that were not judged count as medium. Prompts of answers of `max_words`
+    keep to `prompt_tokens`.
     """
     drafts = _drafts(contexts, queries, prompt_tokens, max_words)
     topic_of = {(row["query_id"], row["cluster"]): row for row in topics.to_pylist()}
-    relevance_of = {
-        (row["query_id"], row["node_id"]): row["relevance"] for row in reflections.to_pylist()
-    }
+    judged = reflections.to_pylist()
+    relevance_of = {(row["query_id"], row["node_id"]): row["relevance"] for row in judged}
     for draft in drafts:
         query_id = draft.question.query_id
         for passage in draft.passages:
@@ -153,10 +137,7 @@ def refined_contexts(
 def unrefined_contexts(
     contexts: pa.Table, queries: pa.Table, prompt_tokens: int, max_words: int
 ) -> Result:
-    """Return whole passages, best first, as many as fit: the paper's ablation without reflection.
-
-    Parameters and result are those of `refined_contexts`.
-    """
+    """Return whole passages, best first, as many as fit: the ablation without reflection."""
     drafts = _drafts(contexts, queries, prompt_tokens, max_words)
     for draft in drafts:
         for passage in draft.passages:
@@ -242,8 +223,7 @@ def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Re
 def _fitted(drafts: Sequence[Draft]) -> Result:
     """Return the rows of `gae.refined_contexts` by question and rank, fitted to each prompt.
 
-    If the passages are too long, the last ones are dropped, and a single one is cut. If no text is
-    left, the best passage is shown whole.
+    The last passages are dropped, and a single one is cut. Without any text the best is whole.
     """
     rows, failures = [], []
     for draft in drafts:

@@ -31,15 +31,8 @@ def topics(
 ) -> Result:
     """Request the rows of `gae.topics` from `model`, one of each cluster of a question (3.2.1).
 
-    Parameters
-    ----------
-    contexts : rows of `contexts`, one context a question.
-    prompt_tokens : the token budget, within which the best passages of a cluster are read.
-
-    Raises
-    ------
-    ValueError
-        If a passage has no cluster.
+    The best passages of a cluster that fit `prompt_tokens` are read. Raises ValueError if a passage
+    has no cluster.
     """
     instructions, requests, keys = prompts.text("topic"), [], []
     for question in questions_with_passages(contexts, queries):
@@ -83,12 +76,7 @@ def _with_best(request: Request, texts: Sequence[str], prompt_tokens: int) -> Re
 def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Request the rows of `gae.reflections` from `model`, in order of questions and ranks (3.2.2).
-
-    Parameters
-    ----------
-    contexts : rows of `contexts`, one context a question.
-    """
+    """Request the rows of `gae.reflections` from `model`, by question and rank (3.2.2)."""
     keys, requests = [], []
     for question in questions_with_passages(contexts, queries):
         for passage in question.passages:

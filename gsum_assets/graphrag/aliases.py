@@ -1,7 +1,6 @@
 """Merging of names of one entity where the corpus has evidence for it (ours).
 
-A wrong merge costs more than a missed one, since it affects communities and reports. A name that
-may belong to two entities therefore stays separate.
+A name that may belong to two entities stays separate: a wrong merge costs more than a missed one.
 """
 
 from collections import defaultdict
@@ -16,6 +15,7 @@ from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import mapping
 from gsum_resources.store.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
@@ -23,10 +23,7 @@ _NO_PERSONS = {"organization", "place", "event"}
 
 
 class Groups:
-    """Groups of merged names, and the rule and evidence of each merge by both of its keys.
-
-    Keys of a pair in `apart` are never in one group.
-    """
+    """Groups of merged names without pairs of `apart`, and rule and evidence of each merge."""
 
     def __init__(self, keys: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
         from scipy.cluster.hierarchy import DisjointSet
@@ -78,9 +75,8 @@ def resolve(
     - model: `judge`, if there is one, says that what the chunks say of both is about one thing.
 
     The first two do not apply to a word that may name several persons: if titles or longer names
-    differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". All rules
-    use the whole corpus, so that a new document may undo a merge. Some names have no entity, see
-    `pruned`; homonyms of different types are two names, see `mentioned_names`.
+    differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". Some names
+    have no entity, see `pruned`; homonyms of different types are two, see `mentioned_names`.
     """
     names = mentioned_names(mentions)
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
@@ -127,10 +123,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
 
 
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
-    """Return whether all forms of a name, with and without titles, may be one person.
-
-    The name may begin or end a longer one, which has the forms `full`.
-    """
+    """Return whether forms of a name may be one person, with `full` ones that it begins or ends."""
     titles_of_full = {title for name in full for title in name.person.telling}
     if full and any(not name.person.telling <= titles_of_full for name in bearers):
         return False
@@ -202,7 +195,7 @@ def _join_together(rule: str, name: Name, other: Name, groups: Groups) -> None:
 
 def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) -> None:
     """Merge acronyms, and names such as "Long Form (LF)", with their long forms."""
-    chunk_texts = zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True)
+    chunk_texts = mapping(chunks, "chunk_id", "text").items()
     texts = [(text, {chunk}, "") for chunk, text in chunk_texts if "(" in text or "（" in text]
     texts += [(name.name, name.chunks, key) for key, name in names.items() if "(" in key]
     longs_of: defaultdict[str, set[str]] = defaultdict(set)  # by the letters of the acronym

@@ -33,10 +33,7 @@ class ChunkGraph:
         self.text_key = name_key(self.chunk["text"])
 
     def missed(self) -> list[str]:
-        """Return the names that rules find in the text, and none of the mentions contains.
-
-        A single word counts only if two sentences have it.
-        """
+        """Return names that rules find in the text, single words twice, and that no mention has."""
         known = [mention["name_key"] for mention in self.entities.values()]
         return [
             name
@@ -116,11 +113,10 @@ class ChunkGraph:
 
 
 def in_chunks(graph: ChunkGraph, chunks: Sequence[Mapping[str, Any]]) -> list[ChunkGraph]:
-    """Return the graph of each chunk of a window.
+    """Return the graph of each chunk of a window; the first one has what the requests cost.
 
     An entity is mentioned in the chunks that contain its name, a relationship in those that contain
-    both. Other items, and each claim, are in the chunk that shares most words with them. The first
-    chunk has what the requests cost.
+    both. Other items, and each claim, are in the chunk that shares most words with them.
     """
     if len(chunks) == 1:
         return [replace(graph, chunk=chunks[0])]

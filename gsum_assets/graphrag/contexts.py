@@ -1,7 +1,7 @@
 """Contexts of answers: reports, chunks, or what is known of the nearest entities (3.3).
 
-`relevant_reports` chooses by the stored embeddings of reports, where Microsoft's package has a
-language model rate them. `around` follows the package's local search.
+`around` follows the local search of Microsoft's package, `relevant_reports` its dynamic selection,
+by embeddings in place of a model's ratings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,10 +58,7 @@ def all_reports(index: Index, level: int | None) -> Choose:
 def relevant_reports(
     index: Index, vectors: Mapping[str, np.ndarray], prompt: AnswerPrompt
 ) -> Choose:
-    """Return the choice of the reports of all levels most similar to a question, in one prompt.
-
-    Each question has a unit vector `(dim,)`.
-    """
+    """Return the choice of the reports of all levels nearest to a unit vector, in one prompt."""
 
     @cache
     def in_scope(document_id: str | None) -> tuple:
@@ -80,17 +77,16 @@ def relevant_reports(
     return choose
 
 
-def reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
-    """Return a choice of reports, and `otherwise` where they cannot have been chosen.
+def reports_or(index: Index, choose: Choose, otherwise: Callable[[], Choose]) -> Choose:
+    """Return a choice of reports, and `otherwise` of a document or corpus that has none.
 
-    That is for a document that no report cites, and for a corpus without communities. Where all
-    reports failed, `otherwise` might read the whole corpus at the model's price.
+    Where all reports failed, `otherwise` might read the whole corpus at the model's price.
     """
 
     def chosen(query: dict) -> Sequence[Passage]:
         is_covered = query["document_id"] is None and index.communities.num_rows > 0
         reports = choose(query)
-        return reports if reports or is_covered else otherwise(query)
+        return reports if reports or is_covered else otherwise()(query)
 
     return chosen
 
@@ -123,9 +119,8 @@ def around(
 ) -> Choose:
     """Return the choice of the entities nearest to a question, what is known of them, and chunks.
 
-    Chunks have `SHARE_CHUNKS` of the prompt, reports `SHARE_REPORTS`, and entities with their
-    relationships and claims the rest; space that one kind leaves is used by the next. Each question
-    has a unit vector `(dim,)`.
+    Entities with their relationships and claims come first, then reports, then chunks; each kind
+    uses the space that those before it leave. Each question has a unit vector `(dim,)`.
     """
     best = _best_chunks(rankings, chunks)
 
@@ -150,23 +145,16 @@ def around(
     return choose
 
 
-def neighbourhoods(
-    index: Index, chunks: pa.Table, claims: pa.Table, aliases: pa.Table
-) -> "Callable[[str | None], Neighbourhood]":
-    """Return a function from a document, or None, to its neighbourhood."""
-    return cache(lambda document_id: Neighbourhood(index, document_id, chunks, claims, aliases))
-
-
 class Neighbourhood:
     """What is known of the entities of a document; None: of the whole corpus."""
 
     def __init__(
         self,
         index: Index,
-        document_id: str | None,
         chunks: pa.Table,
         claims: pa.Table,
         aliases: pa.Table,
+        document_id: str | None,
     ) -> None:
         ids = list(index.by_id)
         if document_id is not None:
@@ -186,8 +174,7 @@ class Neighbourhood:
     def known_of(self, near: Mapping[str, float]) -> Sequence[Passage]:
         """Return entities, then their relationships and claims in turn.
 
-        Relationships between two of the entities come first, then the heaviest; claims are about
-        one entity after another.
+        Relationships between two of the entities come first, then the heaviest.
         """
         by_id = self._index.by_id
         related = {}
@@ -246,9 +233,8 @@ def fitting(passages: Sequence[Passage], sizes: Mapping[str, int], room: Room) -
 
 def chunk_passage(row: dict, score: float = 0.0) -> Passage:
     """Return a row of `chunks` as a passage."""
-    return Passage(
-        row["chunk_id"], "chunk", row["text"], score, row["document_id"], row["position"]
-    )
+    identity = row["document_id"], row["position"]
+    return Passage(row["chunk_id"], "chunk", row["text"], score, *identity)
 
 
 def _draw(item_id: str) -> str:

@@ -45,9 +45,8 @@ def merge_descriptions(
 ) -> list[str]:
     """Merge the descriptions of each thing that has several; return a line for each failure.
 
-    Those of few words together are joined, without a request (ours); rules, whose requests cost
-    nothing, choose sentences of them. Descriptions that do not fit into one prompt are merged in
-    batches, then the results are merged. Without a valid reply, they are joined and cut.
+    Those that do not fit into one prompt are merged in batches, then the results are merged.
+    Without a valid reply, they are joined and cut.
     """
     count_tokens = counter_for(model, PROMPT_TOKENS)
     if not getattr(model, "only_quotes", False):
@@ -93,10 +92,7 @@ def _batches(
         room = room_for(bare, len(thing.texts), PROMPT_TOKENS, count_tokens)
         # at least two fit, so that every round reduces their number
         most = room.tokens // 2 - room.mark
-        texts = [
-            text if sizes[text] <= most else cut_to_tokens(text, most, count_tokens)
-            for text in thing.texts
-        ]
+        texts = shortened(thing.texts, sizes, most, count_tokens)
         marked = [min(sizes[text], most) + room.mark for text in thing.texts]
         for indices in packs(texts, marked, room.tokens):
             passages = [texts[index] for index in indices]
@@ -104,11 +100,17 @@ def _batches(
             yield thing, passages, request
 
 
+def shortened(
+    texts: Sequence[str], sizes: Mapping[str, int], most: int, count_tokens: CountTokens
+) -> list[str]:
+    """Return texts, those of more than `most` word pieces cut."""
+    return [t if sizes[t] <= most else cut_to_tokens(t, most, count_tokens) for t in texts]
+
+
 def packs(keys: Sequence[str], sizes: Sequence[int], room: int) -> list[list[int]]:
     """Return the indices of the texts of each pack, in order, of at most `room` together.
 
-    Ends of packs depend on the keys of the texts, and not on their positions. A text that is longer
-    is alone in its pack.
+    Ends of packs depend on the keys of the texts, and not on their positions.
     """
     packed: list[list[int]] = []
     used = room + 1  # starts a new pack

@@ -11,16 +11,14 @@ from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.graphrag.entity_names import entity_finder
 from gsum_assets.graphrag.merge import by_document
 from gsum_assets.graphrag.schemas import Finding
+from gsum_resources.store.arrow import mapping
 
 _MOST_CITED = 10  # chunks per finding, plus one for each entity that these do not mention
 
 
 @dataclass(frozen=True)
 class Element:
-    """An entity, a relationship, a claim, or a report on a child community.
-
-    Its size is in word pieces; each of its chunks mentions one of its entities.
-    """
+    """An entity, a relationship, a claim, or a report on a child; its size is in word pieces."""
 
     text: str
     size: int
@@ -43,10 +41,9 @@ class Elements:
     document_of: Mapping[str, str]
 
     def of(self, community: Mapping) -> list[Element]:
-        """Return the elements of a community, most important first.
+        """Return the elements of a community: relationships by total degree of their ends (2.5).
 
-        Relationships are ordered by the total degree of their ends, each after its ends and their
-        claims; entities without a relationship inside the community come last.
+        Each comes after its ends and their claims; entities without any come last.
         """
         first = sorted(
             community["relationship_ids"],
@@ -65,10 +62,7 @@ class Elements:
         return ordered
 
     def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
-        """Return the passages that a finding cites, or else the entities in them that it mentions.
-
-        A passage without chunks (a report whose findings have no support) is not cited.
-        """
+        """Return the passages with chunks that a finding cites, or else entities that it names."""
         numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
         if named := [shown[n - 1] for n in numbers if shown[n - 1].chunk_ids]:
             return named
@@ -79,8 +73,7 @@ class Elements:
     def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
         """Return entities, chunks and documents of a finding, preferring chunks with many entities.
 
-        Every chunk mentions one of the entities, and every entity is mentioned by one of the
-        chunks.
+        Every entity is mentioned by one of the chunks.
         """
         entity_ids = list(dict.fromkeys(e for element in cited for e in element.entity_ids))
         chunks_of = {e: frozenset(self.entities[e].chunk_ids) for e in entity_ids}
@@ -125,14 +118,13 @@ def elements_of(
     ]
     sizes = lengths((text for text, *_ in texts), count_tokens)
     elements = iter([Element(text, sizes[text], *ids) for text, *ids in texts])
-    ids, documents = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
     return Elements(
         {i: next(elements) for i in row_of},
         {row["relationship_id"]: next(elements) for row in related},
         {i: [next(elements) for _ in of_entity] for i, of_entity in claims_of.items()},
         {i: row["degree"] for i, row in row_of.items()},
         {i: row["name_key"].partition(" [")[0] for i, row in row_of.items()},
-        dict(zip(ids, documents, strict=True)),
+        mapping(chunks, "chunk_id", "document_id"),
     )
 
 
@@ -152,10 +144,7 @@ def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) ->
 def claims_by_subject(
     claims: pa.Table, aliases: pa.Table, entities: Mapping[str, Mapping]
 ) -> Mapping[str, Mapping[str, dict]]:
-    """Return the first row of each distinct text of a claim, by the entity that it is about.
-
-    Texts are in reading order. Claims about pruned names are left out.
-    """
+    """Return the first row of each distinct text of a claim, by entity, but of pruned names."""
     entity_of = entity_finder(aliases)
     claims_of: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in by_document(claims):

@@ -16,6 +16,7 @@ from gsum_assets.corpus.chunk import default_tokenizer
 from gsum_assets.graphrag.name_forms import PersonName, is_acronym, parse_person
 from gsum_assets.graphrag.settings import OTHER
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+from gsum_resources.store.arrow import mapping
 from gsum_resources.text.entities import UNTYPED
 from gsum_resources.text.noun_phrases import precedes_noun
 from gsum_resources.text.vocabulary import FUNCTION_WORDS
@@ -47,10 +48,7 @@ _AS_NOUN = 0.2  # share of a word's occurrences that are a noun phrase by themse
 
 @dataclass
 class Name:
-    """A name with its mentions in the corpus; guessed if the extractive model alone mentions it.
-
-    The key has a sense if most mentions of the name are of another entity.
-    """
+    """A name with its mentions; guessed if the extractive model alone mentions it."""
 
     key: str
     spellings: Counter[str] = field(default_factory=Counter)
@@ -137,18 +135,17 @@ def are_homonyms(first: str, other: str) -> bool:
 
 def entity_finder(aliases: pa.Table) -> Callable[[str, str | None], str | None]:
     """Return a function from the name_key and the type of a mention to its entity_id, if any."""
-    columns = (aliases[column].to_pylist() for column in ("name_key", "entity_id"))
-    entity_ids = dict(zip(*columns, strict=True))
+    entity_ids = mapping(aliases, "name_key", "entity_id")
     return lambda key, kind: entity_ids.get(sense_key(key, kind)) or entity_ids[key]
 
 
 def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
     """Return the names in `graphrag.entity_mentions` by key, sorted.
 
-    Mentions of a name as a person, an event, or a place or organization are of two entities if
-    at least a quarter of them, in each of two senses, agree. The sense of most mentions keeps the
-    name, and those with another type. A few mentions of a third sense count as errors, and so do
-    the types of the extractive model, which guesses them from the words beside a name.
+    Mentions as a person, an event, or a place or organization are of two entities if at least a
+    quarter of them agree in each of two senses. The sense of most mentions keeps the name, and
+    those with another type. Fewer mentions of a sense, and types of the extractive model, count as
+    errors.
     """
     columns = ("name_key", "name", "type", "chunk_id", "document_id", "model")
     rows = list(zip(*(mentions[column].to_pylist() for column in columns), strict=True))
@@ -176,17 +173,14 @@ def pruned(names: Mapping[str, Name], chunks: pa.Table) -> set[str]:
     """Return the keys of names of the extractive model that are left out of the graph.
 
     A name with a capital is included unless it is a single word that the corpus has at least as
-    often in lower case, or one in capitals throughout in a single chunk.
-
-    Any other noun phrase must recur in chunks that are no neighbours, which may overlap. A single
-    word must be in three chunks, and in more than expected from English at large: the deviance of
-    Dunning (1993) against Zipf's law over the ranks of the packaged vocabulary. If it is only
-    moderately frequent, it must be concentrated on few documents. A phrase once in each of most
-    documents is boilerplate.
+    often in lower case, or one in capitals throughout in a single chunk. Any other noun phrase must
+    recur in chunks that are no neighbours. A single word must be in three chunks, and in more than
+    expected from English at large: the deviance of Dunning (1993) against Zipf's law over the ranks
+    of the packaged vocabulary. If it is only moderately frequent, it must be concentrated on few
+    documents. A phrase once in each of most documents is boilerplate.
     """
     candidates = {key: name for key, name in names.items() if name.is_guessed}
-    ids, texts, positions = (chunks[c].to_pylist() for c in ("chunk_id", "text", "position"))
-    position_of = dict(zip(ids, positions, strict=True))
+    texts, position_of = chunks["text"].to_pylist(), mapping(chunks, "chunk_id", "position")
     lower, upper, as_noun, in_chunks = _word_counts({k for k in candidates if " " not in k}, texts)
     n_words = sum(len(text.split()) for text in texts) / max(1, len(texts))
     n_documents = len({d for name in names.values() for d in name.documents})
@@ -230,9 +224,7 @@ def _recurrences(name: Name, position_of: Mapping[str, int]) -> int:
 
 
 def _word_counts(words: Collection[str], texts: Iterable[str]) -> tuple[Counter[str], ...]:
-    """Return occurrences of words in lower case, capitalized inside a sentence and as noun phrases,
-    and the number of chunks with the word in lower case.
-    """
+    """Count words in lower case, capitals inside a sentence, as noun phrases, and their chunks."""
     lower, upper, as_noun, in_chunks = (Counter[str]() for _ in range(4))
     for text in texts:
         tokens = ["", *_TOKEN.findall(text), "."]

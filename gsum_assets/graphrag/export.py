@@ -34,9 +34,8 @@ def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> "nx.Graph":
     """Return an undirected graph with scalar attributes, from tables `graphrag.*` of one corpus.
 
-    Nodes have name, label (the name again, for Gephi), type, description, degree, n_mentions,
-    documents, and for each level L number and title of their community, `community_L` and
-    `community_L_title`; edges weight, strength, description, chunks and relationship_id.
+    Nodes have their columns, a label (the name, for Gephi), and for each level L `community_L` and
+    `community_L_title`.
     """
     import networkx as nx
 

@@ -1,8 +1,7 @@
 """Entities, relationships and claims of every chunk (paper, 2.2).
 
-One request extracts all three from a window of neighbouring chunks of a document; its items are
-assigned to those chunks that name them. A gleaning is one more request that begins as the first one
-and shows what was found, sent only where rules find names that the reply lacks.
+A request reads a window of neighbouring chunks of a document; its items are assigned to the chunks
+that name them. A gleaning shows what was found, where rules find names that the reply lacks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,14 +37,16 @@ Chunk = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Window:
-    """Neighbouring rows of `chunks` of a document, and its text from the first to the last.
-
-    The label is title and speakers of the document; "" for a chunk that is read alone.
-    """
+    """Neighbouring rows of `chunks` of a document, their text, and its title and speakers."""
 
     chunks: Sequence[Chunk]
     text: str
     label: str = ""
+
+    def n_tokens(self, most: int) -> int:
+        """Return its tokens, of at most `most` if it has several chunks."""
+        n_tokens = sum(chunk["n_tokens"] for chunk in self.chunks)  # what they share twice
+        return min(n_tokens, most) if len(self.chunks) > 1 else n_tokens
 
 
 def extract(
@@ -57,9 +58,8 @@ def extract(
 ) -> Result:
     """Extract entities, relationships and claims of each chunk by `model`, with gleanings.
 
-    The requests of each round are sent for all windows together; a window whose last round had
-    nothing new, or failed, gets no further ones. Valid items of malformed replies are stored. A
-    model that works by rules reads each chunk alone, once.
+    A window whose last round had nothing new, or failed, gets no further requests. A model that
+    works by rules reads each chunk alone, once.
     """
     columns = ["chunk_id", "document_id", "position", "text", "start", "end", "n_tokens"]
     order = [("document_id", "ascending"), ("position", "ascending")]
@@ -93,7 +93,7 @@ def extract(
                 passages=(window.text,),
                 labels=(window.label,) if window.label else (),
                 ending=_gleaning(graph, prompts) if nth else "",
-                max_words=_n_words(_n_tokens(window, settings.passage_tokens)),
+                max_words=_n_words(window.n_tokens(settings.passage_tokens)),
                 document_id=window.chunks[0]["document_id"],
             )
             for window, graph in open_windows
@@ -119,12 +119,6 @@ def _bare_request(settings: ExtractionSettings, prompts: Prompts, is_rules: bool
         max_words=_MAX_WORDS,
         schema=extraction_schema(tuple(settings.entity_types), has_claims, is_rules),
     )
-
-
-def _n_tokens(window: Window, most: int) -> int:
-    """Return the tokens of a window, of at most `most` if it has several chunks."""
-    n_tokens = sum(chunk["n_tokens"] for chunk in window.chunks)  # what they share twice
-    return min(n_tokens, most) if len(window.chunks) > 1 else n_tokens
 
 
 def _n_words(n_tokens: int) -> int:
@@ -169,10 +163,7 @@ def _add_items(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel
 def joined_windows(
     chunks: Iterable[Chunk], documents: pa.Table, max_tokens: int, count_tokens: CountTokens
 ) -> Iterator[Window]:
-    """Yield windows of at most `max_tokens`, and a chunk that is longer by itself.
-
-    The rows of `chunks` are in the order of documents and positions.
-    """
+    """Yield windows of at most `max_tokens` or one chunk, of chunks in reading order."""
     rows = documents.select(["document_id", "title", "text"]).to_pylist()
     document_of = {row["document_id"]: row for row in rows}
     for document_id, group in groupby(chunks, lambda chunk: chunk["document_id"]):

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.passages import Passage, context_rows
+from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.graphrag.contexts import (
     AnswerPrompt,
+    Neighbourhood,
     all_chunks,
     all_reports,
     around,
     nearest_chunks,
-    neighbourhoods,
     relevant_reports,
     reports_or,
 )
@@ -32,7 +32,7 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import mapping, pc
 from gsum_resources.store.table import Macro, View
 
 _INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
@@ -70,15 +70,11 @@ def _contexts(inputs: Inputs) -> pa.Table:
     queries, prompt, index = inputs.table("queries"), _prompt(inputs), _index(inputs)
     method = METHODS[inputs.method]
     every_chunk = cache(lambda: all_chunks(inputs.table("chunks")))
-
-    def otherwise(query: dict) -> Sequence[Passage]:
-        return every_chunk()(query)
-
     if method.reads == "chunks":
-        return context_rows(queries, otherwise)
+        return context_rows(queries, every_chunk())
     if method.reads == "reports":
         reports = all_reports(index, method.level)
-        return context_rows(queries, reports_or(index, reports, otherwise))
+        return context_rows(queries, reports_or(index, reports, every_chunk))
     if method.reads == "nearest":
         ranked = inputs.table("rankings"), inputs.table("chunks")
         return context_rows(queries, nearest_chunks(*ranked, prompt))
@@ -87,12 +83,12 @@ def _contexts(inputs: Inputs) -> pa.Table:
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
     if method.reads == "relevant":
         reports = relevant_reports(index, by_question, prompt)
-        return context_rows(queries, reports_or(index, reports, otherwise))
+        return context_rows(queries, reports_or(index, reports, every_chunk))
     tables = ("chunks", "claims", "aliases")
     neighbourhood_of = inputs.derived(
         "neighbourhoods",
         (*_INDEX, *tables),
-        lambda: neighbourhoods(index, *map(inputs.table, tables)),
+        lambda: cache(partial(Neighbourhood, index, *map(inputs.table, tables))),
     )
     ranked = inputs.table("rankings"), inputs.table("chunks")
     choose = around(neighbourhood_of, *ranked, by_question, _n_entities(inputs), prompt)
@@ -146,8 +142,7 @@ def _chunks_of_reports(
     chunks: pa.Table, findings: pa.Table | None = None
 ) -> tuple[Mapping[str, str], Mapping[str, Mapping[tuple[str, str], None]]]:
     """Return the document of each chunk, and chunks with their documents by report, in order."""
-    ids = chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist()
-    document_of = dict(zip(*ids, strict=True))
+    document_of = mapping(chunks, "chunk_id", "document_id")
     behind: dict[str, dict[tuple[str, str], None]] = {}
     for row in findings.to_pylist() if findings is not None else ():
         chunks_of = behind.setdefault(row["community_id"], {})

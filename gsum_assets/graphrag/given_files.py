@@ -1,7 +1,4 @@
-"""The files of a graph in a corpus folder, with the columns of Microsoft's package.
-
-Rows are validated one by one, so that invalid ones are left out.
-"""
+"""The files of a graph in a corpus folder, with the columns of Microsoft's package."""
 
 import json
 import re
@@ -39,7 +36,7 @@ _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.low
 
 
 class FileRow(BaseModel):
-    """A row of a file of the graph; its fields are the columns that are read."""
+    """A row of a file of the graph, by the columns that are read."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,7 +115,7 @@ AnyRow = TypeVar("AnyRow", bound=FileRow)
 
 
 def read_graph(folder: Path) -> tuple[list[EntityRow], list[RelationshipRow], list[str]] | None:
-    """Return the rows of `graph/` of a corpus folder, and a line for each file with invalid ones.
+    """Return the valid rows of `graph/` of a corpus folder, and a line for each file with others.
 
     Return None if there is no graph. Raise CorpusError if only one of the files exists, or a file
     is not Parquet or lacks a column.

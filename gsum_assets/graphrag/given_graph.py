@@ -1,8 +1,7 @@
 """Entities, relationships and communities from files of the corpus folder instead of a model.
 
 Microsoft's ids of text units differ from our chunk ids: rows without a chunk_id of ours are located
-by name. The mentions of a chunk depend only on the files and that chunk, so buckets can be computed
-separately.
+by name. The mentions of a chunk depend only on the files and that chunk.
 """
 
 from collections import Counter, defaultdict
@@ -27,6 +26,7 @@ from gsum_assets.graphrag.given_files import (
     read_graph,
 )
 from gsum_assets.pipeline.result import Result
+from gsum_resources.store.arrow import mapping
 from gsum_resources.text.sentences import join_texts
 from gsum_resources.text.vocabulary import words_in
 
@@ -36,10 +36,7 @@ Locate = Callable[[Sequence[Row], Collection[int]], set[int]]
 
 @dataclass(frozen=True)
 class Given:
-    """Rows by name_key, of homonyms with their sense, and by the sorted name_keys of both ends.
-
-    Keys are sorted; `failures` has a line for each file with invalid rows.
-    """
+    """Rows by name_key, of homonyms with their sense, and by the sorted name_keys of both ends."""
 
     entities: Mapping[str, Sequence[EntityRow]]
     relationships: Mapping[tuple[str, ...], Sequence[RelationshipRow]]
@@ -69,9 +66,9 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
     """Return the mentions of a given graph in each chunk, in the form of an extraction result.
 
     An entity is mentioned in the chunks listed in its rows, or else in those that contain its name,
-    and in all chunks of its relationships. A relationship is mentioned in the chunks listed in its
-    rows, or else in those that mention both ends. Rows of one name or one pair are combined. Rows
-    without a chunk are reported if these are all chunks of the corpus.
+    and in all chunks of its relationships; a relationship in those listed in its rows, or else in
+    those that mention both ends. Rows without a chunk are reported if these are all chunks of the
+    corpus.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
     columns = ["chunk_id", "document_id", "position", "text", "start", "end"]
@@ -132,9 +129,7 @@ def _located(
 
 
 def _locator(graphs: Sequence[ChunkGraph]) -> Locate:
-    """Return a function from combined rows, and the numbers of the chunks with their names, to the
-    numbers of their chunks: by chunk ids, or else passages, or else documents.
-    """
+    """Return a function from rows, and numbers of the chunks that name them, to their chunks."""
     words = [frozenset(words_in(graph.text_key)) for graph in graphs]
     number_of = {graph.chunk["chunk_id"]: n for n, graph in enumerate(graphs)}
     of_document: dict[str, list[int]] = defaultdict(list)
@@ -182,12 +177,11 @@ def hierarchy(
 ) -> list[tuple[Community, GivenReport | None]]:
     """Return the communities in the order of `split_components`, each with its report.
 
-    Names of no entity are left out, and an entity that no community of a level names has one of its
-    own. One that several communities of one parent name is in the first of them.
+    An entity that no community of a level names has one of its own; one that several communities of
+    a parent name is in the first of them.
     """
     ids_of: dict[str, set[str]] = defaultdict(set)
-    columns = (entities[name].to_pylist() for name in ("entity_id", "name_key"))
-    for entity_id, key in zip(*columns, strict=True):
+    for entity_id, key in mapping(entities, "entity_id", "name_key").items():
         ids_of[key.partition(" [")[0]].add(entity_id)
     row_of = {row.community: row for row in sorted(given, key=lambda row: row.community)}
     children: dict[int, list[int]] = defaultdict(list)

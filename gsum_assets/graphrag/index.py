@@ -77,7 +77,7 @@ def _relationships(inputs: Inputs) -> Result:
 def _given_communities(
     inputs: Inputs,
 ) -> tuple[Sequence[tuple[Community, GivenReport | None]] | None, Sequence[str]]:
-    """Return the communities of the corpus folder with their reports, and what is wrong there."""
+    """Return the communities of the corpus folder with their reports, and failures."""
     inputs.table("source_graph")  # the result depends on files that the folder alone has
     rows, failures = read_communities(inputs.folder) or (None, [])
     return (None if rows is None else hierarchy(rows, inputs.table("entities"))), failures

@@ -1,7 +1,6 @@
 """Key points from packs of passages, and the context of the final answer (paper, 2.6).
 
-A point names the passages that say it, as in Microsoft's package, so that a sentence of the final
-answer leads to passages of documents.
+A point names the passages that say it, as in Microsoft's package.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from gsum_assets.evaluation.budget import MOST_MARKED, Room, cut_to_tokens, leng
 from gsum_assets.evaluation.passages import KEY_POINT, Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.contexts import AnswerPrompt
-from gsum_assets.graphrag.descriptions import packs
+from gsum_assets.graphrag.descriptions import packs, shortened
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
@@ -72,7 +71,7 @@ def partial_answers(
 def _packs(
     question: Question, sizes: Mapping[str, int], prompt: AnswerPrompt, prompts: Prompts
 ) -> Iterator[tuple[dict, Request]]:
-    """Yield the columns and the request of each pack; none if the prompt has no room for any."""
+    """Yield the columns and the request of each pack; none if the prompt has no room for it."""
     bare = Request(
         task="answer",
         instructions=prompts.text("map", max_words=_POINTS_WORDS),
@@ -86,11 +85,9 @@ def _packs(
         return
     most = room.tokens - room.mark
     keys = [row["node_id"] for row in question.passages]
-    texts = [
-        text if sizes[text] <= most else cut_to_tokens(text, most, prompt.count_tokens)
-        for text in (row["text"] for row in question.passages)
-    ]
-    marked = [min(most, sizes[row["text"]]) + room.mark for row in question.passages]
+    whole = [row["text"] for row in question.passages]
+    texts = shortened(whole, sizes, most, prompt.count_tokens)
+    marked = [min(most, sizes[text]) + room.mark for text in whole]
     for number, members in enumerate(packs(keys, marked, room.tokens)):
         columns = {
             "query_id": question.query_id,

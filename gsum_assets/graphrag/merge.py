@@ -29,11 +29,9 @@ def merge_entities(
     model: LanguageModel,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Return one row of `graphrag.entities` for each entity.
+    """Return one row of `graphrag.entities` for each entity, with descriptions merged by `model`.
 
-    The type is the most frequent one, ties by alphabet; all types are listed as variants. "Thing"
-    by the extractive model says nothing, and counts a third. Several descriptions are merged by
-    `model`. Pruned names have no entity.
+    The type is the most frequent one, ties by alphabet; all types are listed as variants.
     """
     entity_of = entity_finder(aliases)
     mentions_of: dict[str, list[dict]] = defaultdict(list)
@@ -70,10 +68,7 @@ def merge_entities(
 
 
 def _ordered_types(mentions: Sequence[Mapping]) -> tuple[list[tuple[str, int]], bool]:
-    """Return types with numbers, the most frequent first, and whether any of them is guessed.
-
-    Guesses come last if there are not far more of them.
-    """
+    """Return types with numbers, most frequent first, guesses last, and whether any is guessed."""
     types, guesses = Counter[str](), Counter[str]()
     for mention in mentions:
         if kind := mention["type"]:
@@ -101,10 +96,7 @@ def merge_relationships(
     model: LanguageModel,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Return one row of `graphrag.relationships` for each pair of entities, in either direction.
-
-    Mentions between two names of one entity are left out.
-    """
+    """Return one row of `graphrag.relationships` for each pair of entities, in either direction."""
     entity_row_of = {row["entity_id"]: row for row in entities.to_pylist()}
     things, pair_of = {}, {}
     for ends, directed in _pairs(mentions, entity_finder(aliases)).items():

@@ -7,11 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Method:
-    """A method of this family, by the context of its answers.
-
-    It is the reports of a level's communities (None: of all), those relevant to the question, all
-    chunks, the nearest ones, or the neighbourhood around the nearest entities.
-    """
+    """A method by its context: reports of a level or all (None), or chunks, or what is near."""
 
     reads: Literal["reports", "relevant", "chunks", "nearest", "around"]
     level: int | None = 0

@@ -81,11 +81,10 @@ class PersonName(NamedTuple):
     Attributes
     ----------
     bare : `name_key` without titles.
-    ends : first and last word of a name of several words; none for a description such as "the
-        mother of Lin".
+    ends : first and last word of several; none of "the mother of Lin".
     is_proper : whether it names one person, unlike "he", "Captain", "Old Lin", "A.", "Speaker 2".
-    has_capitals : whether each word except titles and particles begins with a capital, unlike the
-        description "Lin woman". True in scripts without capitals.
+    has_capitals : whether all words but titles and particles begin with a capital if the script has
+        them, unlike "Lin woman".
     """
 
     titles: frozenset[str]
@@ -145,8 +144,7 @@ def is_acronym(name: str) -> bool:
 def explained(text: str) -> Iterator[tuple[str, str]]:
     """Yield acronyms that a text defines with brackets, in either order, with their long forms.
 
-    An example is "Tennessee Valley Authority (TVA)". The letters are the initials in order; small
-    words and words after a hyphen may be skipped.
+    The letters are the initials in order; small words and those after a hyphen may be skipped.
     """
     for bracket in _BRACKETS.finditer(text):
         inside = _INSIDE.match(bracket[1])

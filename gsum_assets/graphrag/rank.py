@@ -1,12 +1,9 @@
-"""The index as answers read it, and rankings of chunks and documents by it.
-
-Global answers read all reports; their rankings show the chunks of the most relevant ones.
-"""
+"""The index as answers read it, and rankings of chunks and documents by it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +16,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import mapping, pc, rows_by
 
 _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 
@@ -38,8 +35,7 @@ class Index:
     def reports(self, level: int | None, document_id: str | None) -> list[Passage]:
         """Return the reports of a level's cut, or of all, by number of the community.
 
-        A passage has the rating as its score, and as its text the whole report, or its findings
-        from one document; a report without such findings is left out.
+        Scores are ratings. The text is the whole report, or its findings from one document, if any.
         """
         scoped = []
         for report in self._reports(level):
@@ -53,15 +49,12 @@ class Index:
         return scoped
 
     def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:
-        """Return the communities of `reports`, and pairs of their index and a chunk."""
+        """Return the communities of `reports`, and pairs of their index and a cited chunk."""
         ids = [report["community_id"] for report in self._reports(level)]
-        cited = [
-            (index, chunk_id)
-            for index, community_id in enumerate(ids)
-            for finding in self._findings.get(community_id, ())
-            for chunk_id in finding["chunk_ids"]
+        findings = [
+            (n, finding) for n, i in enumerate(ids) for finding in self._findings.get(i, ())
         ]
-        return ids, cited
+        return ids, [(n, chunk_id) for n, finding in findings for chunk_id in finding["chunk_ids"]]
 
     def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
         """Return the embeddings of entities or reports, `(len(ids), dim)`."""
@@ -98,8 +91,8 @@ class Index:
     @cached_property
     def members(self) -> Mapping[str, frozenset[str]]:
         """Entities of each community."""
-        columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
-        return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
+        members_of = mapping(self.communities, "community_id", "entity_ids")
+        return {i: frozenset(entity_ids) for i, entity_ids in members_of.items()}
 
     def _reports(self, level: int | None) -> list[dict]:
         """Return the rows of reports of a level's cut, or of all levels, by number."""
@@ -113,10 +106,7 @@ class Index:
 
     @cached_property
     def _findings(self) -> Mapping[str, Sequence[dict]]:
-        by_community: dict[str, list[dict]] = defaultdict(list)
-        for row in self.findings.to_pylist():
-            by_community[row["community_id"]].append(row)
-        return by_community
+        return rows_by(self.findings, "community_id")
 
 
 def nearest(
@@ -135,11 +125,11 @@ def rank(
 ) -> pa.Table:
     """Return the rows of the table `rankings` for one method."""
     chosen = METHODS[method]
-
-    def build(scope: Collection) -> Retriever:
-        if chosen.reads in ("reports", "relevant"):
-            return ReportsAbout(scope, index, chosen.level)
-        return EntitiesNear(scope, index, n_entities) if chosen.reads == "around" else Dense(scope)
+    build: Callable[[Collection], Retriever] = Dense
+    if chosen.reads in ("reports", "relevant"):
+        build = partial(ReportsAbout, index=index, level=chosen.level)
+    elif chosen.reads == "around":
+        build = partial(EntitiesNear, index=index, n_entities=n_entities)
 
     def retriever(scope: Collection) -> Retriever:
         return scope.derived((chosen, index, n_entities), lambda: build(scope))

@@ -77,8 +77,8 @@ class Reporter:
         self._count_tokens = count_tokens
         is_short = self._quotes or isinstance(count_tokens, Window)  # a short context
         self._upper_words = settings.max_words if is_short else UPPER_WORDS
-        bare = self._request((), settings.max_words)
-        self._room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
+        longest = settings.prompt_tokens
+        self._room = structured_room(self._request(), MOST_MARKED, longest, count_tokens)
 
     def write(
         self, communities: pa.Table, given: Mapping[str, GivenReport] = MappingProxyType({})
@@ -86,8 +86,7 @@ class Reporter:
         """Return the reports of communities with `is_reported`, written from the deepest level up.
 
         Reports in `given`, by community_id, are not requested; that of a single entity is its
-        description. Where a reply is lost, those on the parts of the community stand for the
-        report, or its main entities; requests of other reports do not change by that.
+        description. Requests do not depend on lost replies of other reports.
         """
         rows = communities.filter(communities["is_reported"]).sort_by("number").to_pylist()
         levels: dict[int, list[dict]] = defaultdict(list)
@@ -105,7 +104,10 @@ class Reporter:
                     prompts.append(self._prompt(row, written))
                 else:
                     written[row["community_id"]] = self._single(row)
-            requests = [self._request_of(prompt) for prompt in prompts]
+            requests = [
+                self._request(tuple(e.text for e in shown), bool(community["child_ids"]))
+                for community, shown, _ in prompts
+            ]
             for prompt, reply in zip(prompts, self._model.complete(requests), strict=True):
                 report, problem = usable(reply, Report)
                 if report is not None:
@@ -128,20 +130,14 @@ class Reporter:
             {"findings": pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)},
         )
 
-    def _request(self, passages: tuple[str, ...], max_words: int) -> Request:
-        instructions = self._prompts.text("report", max_words=max_words, max_findings=MAX_FINDINGS)
-        return Request(
-            "synopsis", instructions, passages=passages, max_words=max_words, schema=Report
-        )
-
-    def _request_of(self, prompt: _Prompt) -> Request:
+    def _request(self, passages: tuple[str, ...] = (), is_upper: bool = False) -> Request:
         """Return the request of a report; those on divided communities may be longer."""
-        passages = tuple(element.text for element in prompt.shown)
         words = self._max_words
-        if prompt.community["child_ids"]:
+        if is_upper:
             share = sum(map(n_words, passages)) // _READ_PER_WRITTEN // 100 * 100
             words = max(words, min(share, self._upper_words))
-        return self._request(passages, words)
+        instructions = self._prompts.text("report", max_words=words, max_findings=MAX_FINDINGS)
+        return Request("synopsis", instructions, passages=passages, max_words=words, schema=Report)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
         """Return a prompt of all elements or, if too long, with reports of children for theirs."""
@@ -169,8 +165,9 @@ class Reporter:
     def _substituted(
         self, elements: Sequence[Element], children: Sequence[_Written]
     ) -> tuple[list[Element], list[Element]]:
-        """Return reports that replace the elements of the largest children until all fit, and the
-        other elements. A report that is longer than its elements does not replace them.
+        """Return reports in place of the elements of the largest children, and other elements.
+
+        A report that is longer than its elements does not replace them.
         """
         child_of = {e: index for index, child in enumerate(children) for e in child.members}
         of_child: list[list[Element]] = [[] for _ in children]
@@ -239,10 +236,7 @@ class Reporter:
         )
 
     def _given(self, community: dict, given: GivenReport) -> _Written:
-        """Return a report of another origin, whose findings name entities.
-
-        A finding that names none of the community's is supported by the most connected ones.
-        """
+        """Return a given report; findings that name no entity are about the most connected ones."""
         shown = [self._elements.entities[i] for i in community["entity_ids"]]
         keys = [self._elements.name_keys[i] for i in community["entity_ids"]]
         supported = []
@@ -285,10 +279,7 @@ class Reporter:
         supported: Sequence[tuple[str, str, Sequence[Element]]],
         **columns: Any,
     ) -> _Written:
-        """Return the rows of a report from summary, explanation and elements of each finding.
-
-        Without a prompt in `columns`, it was not requested.
-        """
+        """Return the rows of a report from summary, explanation and elements of each finding."""
         identity = {name: community[name] for name in ("community_id", "level")}
         findings = [
             {
@@ -318,7 +309,7 @@ class Reporter:
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
     """Return title, summary and findings as text, without repetitions.
 
-    The title is marked as a heading, since "Lin and Boat: harbour dues" is else read as a speaker.
+    The title is a heading, as "Lin and Boat: harbour dues" would be read as a speaker.
     """
     shown = without_names(summary)
     lines = [f"# {title}", summary]

@@ -1,8 +1,4 @@
-"""Names that a language model takes for one entity (ours).
-
-Names whose embeddings are near each other are shown to it in pairs, with what the corpus says of
-each.
-"""
+"""Names that a language model takes for one entity, of pairs with near embeddings (ours)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -42,8 +38,7 @@ def model_judge(
 ) -> Judge:
     """Return a judge of pairs of names with a cosine of at least `least`, the most alike first.
 
-    A model that works by rules says nothing of two names, and gets no request. A pair without a
-    valid reply counts as two entities.
+    A model that works by rules gets no request. A pair without a valid reply is two entities.
     """
 
     def judge(
@@ -79,7 +74,6 @@ def model_judge(
 def _alike(names: Sequence[Name], vectors: np.ndarray, least: float) -> list[tuple[str, str]]:
     """Return the keys of names that may be of one entity, the most alike first.
 
-    One of the two is among the nearest of the other, and not one of them alone is a person.
     `vectors` are of unit length, `(n_names, dim)`.
     """
     neighbours, _ = nearest(vectors, np.arange(len(names) + 1), _NEIGHBOURS)

@@ -1,5 +1,6 @@
 """Schemas of the language model's replies; `gsum_resources/llm/replies.py` drops invalid items."""
 
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -18,10 +19,9 @@ from gsum_assets.graphrag.settings import OTHER
 
 def _name_or_none(text: str) -> str:
     """Return the cleaned name, or an empty text if there is none, as in "-"."""
-    try:
+    with suppress(ValueError):
         return clean_name(text)
-    except ValueError:
-        return ""
+    return ""
 
 
 Name = Annotated[str, AfterValidator(clean_name)]
@@ -96,8 +96,7 @@ def extraction_schema(
 ) -> type[BaseModel]:
     """Return the schema of an extraction: `entities`, `relationships` and, if wanted, `claims`.
 
-    The type 'other' is added, and replaces any unknown type. Strengths and quotations (`in_full`),
-    which no answer reads, are requested only where they cost nothing.
+    The type 'other' replaces any unknown one. `in_full`: with strengths and quotations.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 

@@ -9,6 +9,5 @@
    passages from which the answer is written (3.4). `explain.py`: the trace of an answer.
 6. `pages.py`: ReadAgent (arXiv 2402.09727); `long_units.py`: LongRAG (arXiv 2406.15319).
 
-`index.py` and `family.py` declare the steps; `sizes.py` runs them for several sizes of line chunks
-(4.3). How this differs from the paper: docs/jerr.md.
+How this differs from the paper: docs/jerr.md.
 """

@@ -11,7 +11,7 @@ from gsum_assets.evaluation.budget import cut_to_tokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.jerr.rank import chunks_by_nodes, spans_of_passages
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import mapping, pc, rows_by
 from gsum_resources.text.sentences import join_texts
 
 _MOST_FACTS = 8  # shown of a node
@@ -21,17 +21,8 @@ ChooseShort = Callable[[dict, Iterable[str], Sequence[Passage]], Sequence[Passag
 """Function from a row of `queries`, ids of texts that come first, and nodes, to passages."""
 
 
-def synopses_of(rows: pa.Table) -> list[Passage]:
-    """Return the rows of `jerr.synopses` as passages."""
-    return _passages(rows, "chunk_id", "synopsis")
-
-
-def gists_of(pages: pa.Table) -> list[Passage]:
-    """Return the gists of the rows of `jerr.pages` as passages, without empty ones."""
-    return _passages(pages, "page_id", "gist")
-
-
-def _passages(rows: pa.Table, key: str, kind: str) -> list[Passage]:
+def short_texts(rows: pa.Table, key: str, kind: str) -> list[Passage]:
+    """Return rows of `jerr.synopses` or `jerr.pages` as passages of this kind, but empty ones."""
     return [
         Passage(row[key], kind, row[kind], 0, row["document_id"], row["position"])
         for row in rows.to_pylist()
@@ -44,12 +35,8 @@ def short_forms(
 ) -> ChooseShort:
     """Return the choice of synopses or gists, as many as leave room for texts read again.
 
-    Nodes come first, then the texts of the ids that come first, then others in reading order.
-
-    Parameters
-    ----------
-    longest : longest text to be read again, word pieces.
-    max_words : of an answer.
+    Nodes come first, then the texts of the ids that come first, then others in reading order. A
+    text read again has at most `longest` word pieces.
     """
     reserved = min(settings.n_reread * longest, settings.prompt_tokens // 2)
     within: dict[str | None, dict[str, Passage]] = defaultdict(dict)  # None: all documents
@@ -82,33 +69,26 @@ def graph_contexts(
 
     The synopses of the line chunks that nodes lead to come first.
     """
-    chosen: dict[str, list[dict]] = defaultdict(list)
-    for row in searches.filter(searches["is_chosen"]).sort_by("place").to_pylist():
-        chosen[row["query_id"]].append(row)
+    chosen = rows_by(searches.filter(searches["is_chosen"]).sort_by("place"), "query_id")
     order = chunks_by_nodes(searches)
-    node_of = {row["node_id"]: row for row in nodes.to_pylist()}
+    name_of, named_by = mapping(nodes, "node_id", "name"), mapping(nodes, "node_id", "facts")
     edges_of: dict[str, list[dict]] = defaultdict(list)
     for row in edges.to_pylist():
         edges_of[row["source_id"]].append(row)
         edges_of[row["target_id"]].append(row)
-    facts_of: dict[str, list[str]] = defaultdict(list)
     ordered = facts.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
-    for row in ordered.select(["chunk_id", "statement"]).to_pylist():
-        facts_of[row["chunk_id"]].append(row["statement"])
+    facts_of = rows_by(ordered.select(["chunk_id", "statement"]), "chunk_id")
 
     def described(visited: dict, scope: str | None) -> Passage:
         """Return a node as a passage with its relations and facts within the scope."""
-        node_id, naming = visited["node_id"], set(node_of[visited["node_id"]]["facts"])
+        node_id, naming = visited["node_id"], set(named_by[visited["node_id"]])
         relations = "; ".join(
-            " – ".join(
-                (node_of[e["source_id"]]["name"], e["relation"], node_of[e["target_id"]]["name"])
-            )
+            f"{name_of[e['source_id']]} – {e['relation']} – {name_of[e['target_id']]}"
             for e in edges_of[node_id]
-            if scope is None or scope in e["document_ids"]
+            if scope in (None, *e["document_ids"])
         )
-        statements = dict.fromkeys(
-            fact for c in visited["chunk_ids"] for fact in facts_of[c] if fact in naming
-        )
+        near = (row["statement"] for c in visited["chunk_ids"] for row in facts_of[c])
+        statements = dict.fromkeys(fact for fact in near if fact in naming)
         heading = f"{visited['name']} ({relations})" if relations else visited["name"]
         text = f"{heading}:\n{join_texts(list(statements)[:_MOST_FACTS])}".strip()
         text = cut_to_tokens(text, _NODE_TOKENS, n_word_pieces)
@@ -124,12 +104,7 @@ def graph_contexts(
 def short_contexts(
     spans: pa.Table, chunks: pa.Table, rankings: pa.Table, short: ChooseShort
 ) -> Choose:
-    """Return the choice of short texts, in the order in which `rankings` first lead to them.
-
-    Parameters
-    ----------
-    spans : `chunk_id`, `document_id`, `start`, `end` of the pages or line chunks.
-    """
+    """Return the choice of short texts, in the order in which `rankings` lead to their spans."""
     span_of = spans_of_passages(chunks, spans)
     order: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():

@@ -28,10 +28,9 @@ _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 
 
 def synopses(line_chunks: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
-    """Request the synopses of all line chunks from `model`.
+    """Request the synopses of line chunks from `model`; one without a valid reply has no row.
 
-    A line chunk that is no longer than a synopsis is its own synopsis, without a request. A line
-    chunk without a valid reply has no row.
+    A line chunk that is no longer than a synopsis is its own synopsis, without a request.
     """
     chunks = _in_reading_order(line_chunks)
     requests: dict[int, Request] = {}
@@ -62,8 +61,7 @@ def synopses(line_chunks: pa.Table, model: LanguageModel, prompts: Prompts = PRO
 def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
     """Extract facts, elements and relations of all synopses by `model`, one request each.
 
-    Elements with equal keys count once; relations that do not join two different elements of the
-    synopsis are dropped; the names of relations are cut to three words.
+    Relations that do not join two different elements of the synopsis are dropped.
     """
     chunks = _in_reading_order(synopses)
     instructions = prompts.text("extraction", max_facts=MOST_FACTS, n_elements=N_ELEMENTS)

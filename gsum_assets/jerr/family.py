@@ -5,11 +5,10 @@ import pyarrow as pa
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.retrieval_metrics import chunks_within
 from gsum_assets.jerr.contexts import (
-    gists_of,
     graph_contexts,
     short_contexts,
     short_forms,
-    synopses_of,
+    short_texts,
 )
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX
@@ -43,6 +42,7 @@ from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.words import Words
+from gsum_resources.store.arrow import mapping
 
 _PIECES_A_WORD = 2  # word pieces per word at most: pages are measured in words
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
@@ -54,10 +54,6 @@ def _chosen(inputs: Inputs) -> Method:
 
 def _answers(inputs: Inputs) -> AnswerSettings:
     return AnswerSettings.model_validate(inputs.settings("jerr.answers"))
-
-
-def _pages(inputs: Inputs) -> PageSettings:
-    return PageSettings.model_validate(inputs.settings("jerr.pages"))
 
 
 def _long(inputs: Inputs) -> LongSettings:
@@ -129,9 +125,11 @@ def _contexts(inputs: Inputs) -> pa.Table:
         rankings, n_units = inputs.table("rankings"), _long(inputs).n_units
         return unit_contexts(queries, _units(inputs), rankings, n_units)
     if reads == "pages":
-        texts, longest = gists_of(inputs.table("pages")), _PIECES_A_WORD * _pages(inputs).max_words
+        texts = short_texts(inputs.table("pages"), "page_id", "gist")
+        pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
+        longest = _PIECES_A_WORD * pages.max_words
     else:
-        texts = synopses_of(inputs.table("synopses"))
+        texts = short_texts(inputs.table("synopses"), "chunk_id", "synopsis")
         chunking = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
         longest = chunking.max_tokens
     short = short_forms(texts, _answers(inputs), longest, inputs.settings("answer")["max_words"])
@@ -152,8 +150,7 @@ def _look_ups(inputs: Inputs) -> pa.Table | Result:
 def _reread_contexts(inputs: Inputs) -> pa.Table:
     texts = {}
     if _chosen(inputs).reads != "units":
-        spans = _spans(inputs)
-        texts = dict(zip(spans["chunk_id"].to_pylist(), spans["text"].to_pylist(), strict=True))
+        texts = mapping(_spans(inputs), "chunk_id", "text")
     return reread(
         inputs.table("contexts"),
         inputs.table("look_ups"),

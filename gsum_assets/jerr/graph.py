@@ -9,6 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import mapping
 
 Pair = tuple[str, str]  # node_id of source and target
 
@@ -22,15 +23,13 @@ def graph_of(
 ) -> Result:
     """Return the rows of `jerr.nodes`, `jerr.edges` and `jerr.left_out_edges`.
 
-    Relations of one pair of nodes are one edge. Edges from more synopses are accepted first, so
-    that the weakest edge of a cycle is left out, with ties broken by ids. A fact belongs to a node
-    if its synopsis has the node as an element and the fact names one of the node's written forms.
-    A node leads to all line chunks of the documents that mention it whose text has one of these
-    forms, so that edges lead from one line chunk to others (ours).
-    The result does not depend on the order of rows or of line chunks in a document.
+    Edges from more synopses are accepted first, so that the weakest edge of a cycle is left out. A
+    fact belongs to a node if its synopsis has the node as an element and the fact names one of the
+    node's forms. A node leads to all line chunks of the documents that mention it whose text has
+    one of these forms, so that edges lead from one line chunk to others (ours).
     """
-    node_of = dict(zip(*_columns(merges, "element_key", "node_id"), strict=True))
-    names = dict(zip(*_columns(merges, "node_id", "merged_into"), strict=True))
+    node_of = mapping(merges, "element_key", "node_id")
+    names = mapping(merges, "node_id", "merged_into")
     mentions, related = defaultdict(list), defaultdict(list)  # rows by node, and by pair
     keys_of: dict[str, set[str]] = defaultdict(set)
     keys_within: dict[str, set[str]] = defaultdict(set)
@@ -42,16 +41,14 @@ def graph_of(
     for row in relations.to_pylist():
         related[node_of[row["source_key"]], node_of[row["target_key"]]].append(row)
     texts_of: dict[str, list[Pair]] = defaultdict(list)  # facts and their keys, by line chunk
-    for chunk_id, fact in zip(*_columns(facts, "chunk_id", "statement"), strict=True):
-        texts_of[chunk_id].append((fact, name_key(fact)))
+    for row in facts.select(["chunk_id", "statement"]).to_pylist():
+        texts_of[row["chunk_id"]].append((row["statement"], name_key(row["statement"])))
     naming: dict[str, set[str]] = defaultdict(set)  # line chunks by node
-    for chunk_id, document_id, text in zip(
-        *_columns(line_chunks, "chunk_id", "document_id", "text"), strict=True
-    ):
-        text_key = name_key(text)
-        for key in keys_within[document_id]:
+    for row in line_chunks.select(["chunk_id", "document_id", "text"]).to_pylist():
+        text_key = name_key(row["text"])
+        for key in keys_within[row["document_id"]]:
             if holds(text_key, key):
-                naming[node_of[key]].add(chunk_id)
+                naming[node_of[key]].add(row["chunk_id"])
 
     chunks_of = {item: _ids(rows, "chunk_id") for item, rows in (mentions | related).items()}
     relation_of = {pair: _most_frequent(rows) for pair, rows in related.items()}
@@ -103,10 +100,6 @@ def graph_of(
     return Result(found.pop("nodes"), beside=found)
 
 
-def _columns(rows: pa.Table, *names: str) -> list[list[str]]:
-    return [rows[name].to_pylist() for name in names]
-
-
 def _ids(rows: Iterable[dict], column: str) -> list[str]:
     return sorted({row[column] for row in rows})
 
@@ -122,15 +115,8 @@ def without_cycles(
 ) -> tuple[dict[Pair, list[str]], list[str]]:
     """Accept each edge in turn unless it would close a cycle with those accepted before.
 
-    Parameters
-    ----------
-    edges : distinct pairs of source and target, in order of preference.
-
-    Returns
-    -------
-    Every edge that is left out, with the nodes of a shortest cycle that it would have closed with
-    edges accepted before it: its source, its target, and so on; that of a self-loop is its node.
-    And all nodes in the lexicographically smallest topological order.
+    Returns every edge that is left out, with the nodes of a shortest cycle, from its source, and
+    all nodes in the lexicographically smallest topological order.
     """
     import networkx as nx
 

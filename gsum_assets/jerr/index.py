@@ -16,6 +16,7 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
+from gsum_resources.store.arrow import mapping
 
 _GRAPH_READS = ("elements", "atomic_facts", "relations", "merges", "line_chunks")
 """Arguments of `graph_of`, in order."""
@@ -25,9 +26,9 @@ _READ_BY_MODEL = ("corpus_settings", "language_model")
 def _line_chunks(inputs: Inputs) -> pa.Table:
     settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
     documents = inputs.table("documents")
-    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
+    texts = mapping(documents, "document_id", "text")
     lines = CorpusChunking(chunker="lines", max_tokens=settings.max_tokens, borders="length")
-    chunks = chunk_documents(dict(zip(*columns, strict=True)), lines)
+    chunks = chunk_documents(texts, lines)
     return pa.Table.from_pylist(list(map(vars, chunks)), TABLES["jerr.line_chunks"].schema)
 
 

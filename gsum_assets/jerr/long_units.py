@@ -1,8 +1,6 @@
 """LongRAG (arXiv 2406.15319, 3.1): retrieval of long units, scored by their best chunk.
 
-As in the paper, the similarity of a unit is the greatest of its chunks' similarities. The paper
-groups documents that link to each other; ours have no links, so a unit is a section of one
-document, and a short document is one unit.
+The paper groups documents that link to each other; ours is a section of one document.
 """
 
 from collections import defaultdict
@@ -17,7 +15,7 @@ from gsum_assets.evaluation.passages import Passage, context_rows
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import DEPTH, Scores, best_of_nodes, rank_questions
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import mapping, pc, rows_by
 from gsum_resources.store.content_hash import hash_texts
 
 _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
@@ -36,27 +34,24 @@ class Unit:
 
 
 def long_units(documents: pa.Table, chunks: pa.Table, unit_tokens: int) -> list[Unit]:
-    """Return the units, each of as many chunks as fit into `unit_tokens` word pieces.
+    """Return the units by document and position, each of as many chunks as fit `unit_tokens`.
 
-    They are ordered by document and position. The overlap of neighbouring chunks counts twice, so
-    units tend to be too short rather than too long; a longer chunk is one unit.
+    The overlap of neighbouring chunks counts twice; a longer chunk is one unit.
     """
-    columns = (documents[name].to_pylist() for name in ("document_id", "text"))
-    text_of = dict(zip(*columns, strict=True))
+    text_of = mapping(documents, "document_id", "text")
     names = ["document_id", "position", "chunk_id", "start", "end", "n_tokens"]
     order = [("document_id", "ascending"), ("position", "ascending")]
-    packs: dict[str, list[list[dict]]] = defaultdict(list)
-    filled = 0
-    for chunk in chunks.select(names).sort_by(order).to_pylist():
-        of_document = packs[chunk["document_id"]]
-        if not of_document or filled + chunk["n_tokens"] > unit_tokens:
-            of_document.append([])
-            filled = 0
-        of_document[-1].append(chunk)
-        filled += chunk["n_tokens"]
     units = []
-    for document_id, of_document in packs.items():
-        for position, pack in enumerate(of_document):
+    for document_id, rows in rows_by(chunks.select(names).sort_by(order), "document_id").items():
+        packs: list[list[dict]] = []
+        filled = 0
+        for chunk in rows:
+            if not packs or filled + chunk["n_tokens"] > unit_tokens:
+                packs.append([])
+                filled = 0
+            packs[-1].append(chunk)
+            filled += chunk["n_tokens"]
+        for position, pack in enumerate(packs):
             text = text_of[document_id][pack[0]["start"] : pack[-1]["end"]]
             chunk_ids = tuple(chunk["chunk_id"] for chunk in pack)
             unit_id = "u" + hash_texts(chunk_ids, 10)
@@ -66,12 +61,7 @@ def long_units(documents: pa.Table, chunks: pa.Table, unit_tokens: int) -> list[
 
 @dataclass(frozen=True)
 class LongUnits:
-    """Retriever in which a chunk has the score of its unit, ordered within a unit by cosine.
-
-    Attributes
-    ----------
-    unit_of : unit_id of each chunk_id; it may have chunks outside of the scope.
-    """
+    """Retriever in which a chunk has the score of its unit, ordered within a unit by cosine."""
 
     collection: Collection
     unit_of: Mapping[str, str]
@@ -99,20 +89,14 @@ def rank_units(
 
 
 def ranking_depth(units: Sequence[Unit], n_units: int) -> int:
-    """Return the number of chunks to rank so that they come from `n_units` units if possible.
-
-    All but one of these units fill at most as many ranks as they have chunks.
-    """
+    """Return the number of chunks to rank so that they come from `n_units` units if possible."""
     return max(DEPTH, 1 + sum(nlargest(n_units - 1, (len(unit.chunk_ids) for unit in units))))
 
 
 def unit_contexts(
     queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, n_units: int
 ) -> pa.Table:
-    """Return the `n_units` best units of each question, best first, as rows of `contexts`.
-
-    A unit has the rank of its best ranked chunk; the rankings of `rank_units` are deep enough.
-    """
+    """Return the `n_units` best units of each question, by their best chunk, as `contexts`."""
     unit_of = {chunk_id: unit for unit in units for chunk_id in unit.chunk_ids}
     nodes = rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank")
     best: dict[str, dict[str, Passage]] = defaultdict(dict)

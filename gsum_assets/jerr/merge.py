@@ -32,8 +32,8 @@ def merge_elements(elements: pa.Table) -> pa.Table:
     """Return the rows of `jerr.merges`: the node of each written form of an element.
 
     Forms with equal keys are merged, and so are, transitively, keys whose SimHashes differ by at
-    most `NEAR_BITS`, unless they contain different numbers. The node has the most frequent key, and
-    its name is the most frequent form of that key; ties are broken by length, then by alphabet.
+    most `NEAR_BITS`, unless they contain different numbers. The most frequent key and form name the
+    node; ties are broken by length, then by alphabet.
     """
     forms = _mentioned(elements, "element", "element_key")
     mentions = {
@@ -94,19 +94,13 @@ def _numbers(key: str) -> list[str]:
 
 
 def shingles(text: str) -> list[str]:
-    """Return all runs of four characters of a text, or the text if it is shorter.
-
-    Blanks, hyphens, apostrophes and dots between letters are ignored.
-    """
+    """Return all runs of four characters of a text without blanks and marks, or a shorter text."""
     bare = _BETWEEN.sub("", text) or text
     return [bare[start : start + _WIDTH] for start in range(max(1, len(bare) - _WIDTH + 1))]
 
 
 def simhashes(texts: Sequence[str]) -> np.ndarray:
-    """Return the SimHash of each text, uint64 `(n_texts,)`, equal in every process.
-
-    A bit is set if it is set in the BLAKE2b hashes of more than half of the text's shingles.
-    """
+    """Return the SimHash of each text by BLAKE2b, uint64 `(n_texts,)`, equal in every process."""
     hashes = np.zeros(len(texts), np.uint64)
     for i, text in enumerate(texts):
         digests = b"".join(blake2b(s.encode(), digest_size=8).digest() for s in shingles(text))
@@ -117,12 +111,7 @@ def simhashes(texts: Sequence[str]) -> np.ndarray:
 
 
 def near_pairs(hashes: np.ndarray, n_bits: int = NEAR_BITS) -> np.ndarray:
-    """Return all pairs of hashes that differ by at most `n_bits`, in order, `(n_pairs, 2)`.
-
-    Parameters
-    ----------
-    hashes : uint64 `(n,)`.
-    """
+    """Return all pairs of hashes that differ by at most `n_bits`, in order, `(n_pairs, 2)`."""
     bits = np.unpackbits(hashes[:, None].view(np.uint8), axis=1)
     signs = 2 * bits.astype(np.float32) - 1  # (n, 64), whose products are 64 - 2 * differing bits
     pairs = [np.zeros((0, 2), np.int64)]

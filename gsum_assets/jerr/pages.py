@@ -19,7 +19,7 @@ from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
 _BORDERS = (
     re.compile(r"\n\s*\n"),  # of paragraphs,
@@ -40,12 +40,7 @@ class _Unit(NamedTuple):
 
 @dataclass
 class _Reader:
-    """One document, and its pages so far.
-
-    Attributes
-    ----------
-    ends : end of each page, as a number of units, after a 0.
-    """
+    """One document, and the ends of its pages so far, as numbers of units, after a 0."""
 
     document_id: str
     content: str
@@ -55,8 +50,7 @@ class _Reader:
     def possible_ends(self, settings: PageSettings) -> Sequence[int]:
         """Return the ends that give the current page an allowed length; none after the last one.
 
-        The rest of the document is one page if it fits. The page is shorter if the next unit is too
-        long.
+        The rest of the document is one page if it fits; before a long unit a page may be shorter.
         """
         n_words, ends, last = 0, [], self.ends[-1]
         for unit in self.units[last:]:
@@ -97,10 +91,9 @@ def paginate(
 ) -> Result:
     """Split each document into pages at pauses chosen by `model`, and request gists of the pages.
 
-    A prompt shows the text after the last page: the text that the page contains in any case as one
-    passage, then each paragraph after which it may end. Without a valid reply, the page ends at the
-    last of these. The requests of each round are sent for all documents together. A page no longer
-    than a gist is its own gist; a page without a valid reply has none.
+    A prompt shows what the page contains in any case as one passage, then each paragraph after
+    which it may end; without a valid reply, it ends at the last one. A page no longer than a gist
+    is its own gist; a page without a valid reply has none.
     """
     rows = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
     readers = [
@@ -126,7 +119,7 @@ def paginate(
             )
             for reader, ends in pending
         ]
-        for (reader, ends), reply in zip(pending, _replies(model, requests), strict=True):
+        for (reader, ends), reply in zip(pending, model.complete(requests), strict=True):
             problem = ""
             if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
                 problem = why(reply)
@@ -142,10 +135,6 @@ def paginate(
     pages = [page for reader in readers for page in reader.pages()]
     failures += _add_gists(pages, settings.gist_words, model, prompts)
     return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), failures)
-
-
-def _replies(model: LanguageModel, requests: Sequence[Request]) -> Sequence[Reply]:
-    return model.complete(requests) if requests else ()
 
 
 def _units(text: str, settings: PageSettings) -> list[_Unit]:
@@ -189,7 +178,7 @@ def _add_gists(
         for page in too_long
     ]
     failures = []
-    for page, reply in zip(too_long, _replies(model, requests), strict=True):
+    for page, reply in zip(too_long, model.complete(requests), strict=True):
         gist = reply.text.strip() if isinstance(reply, Completion) else ""
         page |= {"gist": gist, "model": reply.model}
         if not gist:

@@ -13,6 +13,7 @@ from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, LEXICAL_WEIGHT, min_max
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
 from gsum_assets.retrieval.words import Words
+from gsum_resources.store.arrow import rows_by
 
 Relevance = Mapping[str, Mapping[str, float]]
 """Relevance of the line chunks in a question's scope, 0 to 1, best first, by question."""
@@ -28,11 +29,7 @@ def relevance(
 ) -> Relevance:
     """Return 0.6 BM25 + 0.4 dense of each line chunk, both scaled to 0..1 within the scope.
 
-    The dense score of a line chunk is that of its best passage.
-
-    Parameters
-    ----------
-    is_lexical : BM25 alone.
+    The dense score of a line chunk is that of its best passage; `is_lexical`: BM25 alone.
     """
     ordered = [("document_id", "ascending"), ("position", "ascending")]
     rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id", "text"]).to_pylist()
@@ -57,11 +54,7 @@ def relevance(
 
 
 def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
-    """Return the line chunks of the nodes found for each question, best first.
-
-    The best line chunk of each node comes first, in the order of nodes, then the second of each
-    node, and so on.
-    """
+    """Return the line chunks of the nodes of each question: the best of each, then the second."""
     turns: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in searches.select(["query_id", "place", "chunk_ids"]).to_pylist():
         turns[row["query_id"]] += [
@@ -74,17 +67,9 @@ def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
 
 
 def spans_of_passages(chunks: pa.Table, spans: pa.Table) -> dict[str, str]:
-    """Return the line chunk or page that has the largest overlap with each passage of the corpus.
-
-    Parameters
-    ----------
-    chunks, spans : `chunk_id`, `document_id`, `start`, `end` of the passages and of the line chunks
-        or pages.
-    """
+    """Return the line chunk or page that has the largest overlap with each passage."""
     columns = ["chunk_id", "document_id", "start", "end"]
-    spans_within: dict[str, list[dict]] = defaultdict(list)
-    for row in spans.select(columns).to_pylist():
-        spans_within[row["document_id"]].append(row)
+    spans_within = rows_by(spans.select(columns), "document_id")
     span_of: dict[str, str] = {}
     for row in chunks.select(columns).to_pylist():
         shared = [
@@ -100,11 +85,7 @@ def spans_of_passages(chunks: pa.Table, spans: pa.Table) -> dict[str, str]:
 class ByLineChunks:
     """Retriever that ranks passages by their line chunk, and within one by another retriever.
 
-    Attributes
-    ----------
-    span_of : line chunk of each passage.
-    ranked : line chunks of each question, best first.
-    within : retriever that orders the passages of a line chunk.
+    `ranked` has the line chunks of each question, best first.
     """
 
     collection: Collection

@@ -24,6 +24,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.store.arrow import mapping
 
 FULL = {"synopsis": "line chunk", "gist": "page"}  # full text of each short form
 _REPLY_WORDS = 20
@@ -31,10 +32,7 @@ _LEAST = 16  # word pieces of a cut passage, below which it is useless
 
 
 def first_in_full(contexts: pa.Table, queries: pa.Table, n_reread: int) -> pa.Table:
-    """Return rows of `jerr.look_ups` without a model: the best line chunks are read again.
-
-    This is the control of every search of the graph: it reads as much, without a request.
-    """
+    """Return rows of `jerr.look_ups` without a model: the best line chunks are read again."""
     rows = [
         {
             "query_id": question.query_id,
@@ -56,8 +54,7 @@ def look_ups(
 ) -> Result:
     """Request from `model` which synopses or gists of each question to read in full.
 
-    They are numbered in reading order, followed by nodes of the graph. Invalid numbers are ignored.
-    A question without a valid reply has no row, and nothing is read again for it.
+    They are numbered in reading order, followed by nodes. Without a valid reply there is no row.
     """
     count_tokens = counter_for(model, settings.prompt_tokens)
     pending = []
@@ -119,16 +116,11 @@ def reread(
     settings: AnswerSettings,
     max_words: int,
 ) -> pa.Table:
-    """Return the contexts of each question, with texts read again in place of their short forms.
+    """Return the contexts of each question, with `texts`, by id, in place of their short forms.
 
     Texts are inserted in the order of the look-up while the prompt has room; the last one is cut.
-
-    Parameters
-    ----------
-    texts : the texts that gists or synopses summarize, by id.
     """
-    columns = (look_ups[name].to_pylist() for name in ("query_id", "chunk_ids"))
-    named = dict(zip(*columns, strict=True))
+    named = mapping(look_ups, "query_id", "chunk_ids")
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, n_word_pieces)
@@ -139,10 +131,7 @@ def reread(
 
 
 def _within(passages: Sequence[dict], room: Room) -> tuple[list[dict], int]:
-    """Return the passages as far as they fit, and the room left, word pieces.
-
-    Only long units may be too long; other passages have been chosen to fit.
-    """
+    """Return the passages as far as they fit, and the room left, word pieces."""
     sizes = lengths((row["text"] for row in passages), n_word_pieces)
     rows, left = [], room.tokens
     for row in passages:

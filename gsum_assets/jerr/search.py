@@ -22,6 +22,7 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.store.arrow import mapping
 from gsum_resources.store.content_hash import hash_texts
 
 RESTART = 0.15
@@ -34,11 +35,7 @@ _SEED = "0"
 
 
 def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
-    """Request the keywords of all questions from `model`.
-
-    The prompt has the retrieval text of the question, and the options of a multiple choice. If
-    there is no valid reply, the keywords are the question's own words.
-    """
+    """Request the keywords of all questions from `model`; without a reply, they are its words."""
     questions = queries.sort_by("query_id").to_pylist()
     requests = [
         Request(
@@ -67,12 +64,8 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
 class Scope:
     """The subgraph that a question searches: that of a document, or the whole graph.
 
-    Attributes
-    ----------
-    node_ids, names : ids and names of the nodes, ordered by id, `(n_nodes,)`.
-    children : targets of the edges from each node, ascending.
-    chunk_ids : line chunks of each node, at least one, in reading order.
-    terms : terms of each node's name and of its synopses.
+    Nodes are ordered by id, with targets of their edges, line chunks in reading order, and terms of
+    their names and synopses.
     """
 
     node_ids: Sequence[str]
@@ -156,14 +149,8 @@ def search(
     settings: SearchSettings,
     words: Words,
 ) -> pa.Table:
-    """Return the rows of `jerr.searches`: the nodes found for each question within its scope.
-
-    Parameters
-    ----------
-    keywords : rows of `jerr.keywords`, which 'published' reads alone.
-    """
-    columns = (keywords[name].to_pylist() for name in ("query_id", "keywords"))
-    keywords_of = dict(zip(*columns, strict=True))
+    """Return the rows of `jerr.searches`: the nodes found for each question within its scope."""
+    keywords_of = mapping(keywords, "query_id", "keywords")
     is_published = method.search == "published"
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
@@ -203,11 +190,7 @@ def search(
 
 
 def by_reward(tree: Searched) -> Mapping[int, float]:
-    """Return mean reward times ln(1 + visits) of each node, best first.
-
-    The mean alone would trust a single visit, and visits alone favour nodes with many incoming
-    edges.
-    """
+    """Return mean reward times ln(1 + visits) of each node, best first."""
     scores = {
         node: tree.rewards[node] / visits * math.log1p(visits)
         for node, visits in sorted(tree.visits.items())
@@ -216,10 +199,7 @@ def by_reward(tree: Searched) -> Mapping[int, float]:
 
 
 def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
-    """Return the Personalized PageRank of the best nodes, with restarts in proportion to gains.
-
-    Without gains restarts are uniform, which is PageRank.
-    """
+    """Return the Personalized PageRank of the best nodes, with restarts by gains or uniform."""
     n = len(scope.node_ids)
     if not n:
         return {}
@@ -238,13 +218,9 @@ def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
 def _by_turns(
     scope: Scope, scores: Iterable[int], relevance: Mapping[str, float]
 ) -> dict[int, list[str]]:
-    """Return the best node of each line chunk, then the second of each, and so on.
+    """Return the best node of each line chunk, then the second of each, with their line chunks.
 
-    Nodes of one line chunk match the same text, so the best few would often be of a single one.
-
-    Returns
-    -------
-    The line chunks of each node, the most relevant one first.
+    Otherwise the best few would often be of a single line chunk, as they match the same text.
     """
     rank = {chunk_id: i for i, chunk_id in enumerate(relevance)}
     n_before: Counter[str] = Counter()

@@ -26,15 +26,7 @@ WIDENING = 2.0  # most children of a node, times the root of its visits (ours)
 
 @dataclass(frozen=True)
 class Searched:
-    """Result of a search.
-
-    Attributes
-    ----------
-    visits : number of simulations through each node of the graph within the tree.
-    rewards : sum of what these simulations credit it with, by node.
-    path : the best path, ties broken by length, then by smaller nodes.
-    best_reward : reward of this path, 0 to 1.
-    """
+    """Simulations through each node, what they credit it with, and the best path, 0 to 1."""
 
     visits: Mapping[int, int]
     rewards: Mapping[int, float]
@@ -49,9 +41,8 @@ def tree_search(
 
     If none has, the search starts from the nodes without incoming edges. A simulation selects a
     path in the tree, expands it by one node, continues at random, and adds the reward of the whole
-    path to each of its nodes in the tree, which is what UCB reads. A node of the graph is credited
-    with what it adds to its path alone. Since every `NEW_PATH_EVERY`-th simulation takes a new
-    path, the best one is found if there are at most `n // NEW_PATH_EVERY` paths.
+    path to each of its nodes in the tree. A node of the graph is credited with what it adds to its
+    path. The best path is found if there are at most `n // NEW_PATH_EVERY` paths.
 
     Parameters
     ----------
@@ -91,14 +82,7 @@ def tree_search(
 
 @dataclass(slots=True, eq=False)
 class _TreeNode:
-    """A node of the graph, reached by one path.
-
-    Attributes
-    ----------
-    ahead : successors of the node in the graph, best first.
-    tried : tree nodes of the first successors.
-    n_seen : number of `tried` that are seen.
-    """
+    """A node reached by one path, its successors, best first, and tree nodes of the first ones."""
 
     node: int
     ahead: Sequence[int]
@@ -132,9 +116,8 @@ class _Search:
     def select(self, exploration: float, only_new: bool) -> list[_TreeNode]:
         """Return a path in the tree by UCB, extended by a new node if its end has successors.
 
-        The number of children is limited by visits (progressive widening), so that 50,000 roots do
-        not take a simulation each. With `only_new` the path avoids nodes that are seen, unless all
-        are, so that it ends with a new node.
+        The number of children is limited by visits (progressive widening). With `only_new` the path
+        avoids nodes that are seen, unless all are.
         """
         path = [self._first]
         only_new = only_new and not self._first.is_seen

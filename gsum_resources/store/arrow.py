@@ -5,6 +5,7 @@ An array of Arrow's `string` counts its bytes with 32 bits. Beyond 2 GiB `Array.
 rows of a larger column. A column may have any size in several arrays.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -111,3 +112,16 @@ def _with_short_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:
             arrays.append(array.take(pa.array(np.arange(first, last))).cast(pa.string()))
             first = last
     return pa.chunked_array(arrays, pa.string())
+
+
+def mapping(rows: pa.Table, key: str, value: str) -> dict:
+    """Return the values of one column by those of another; the last of equal keys counts."""
+    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
+
+
+def rows_by(rows: pa.Table, column: str) -> defaultdict[str, list[dict]]:
+    """Return the rows in their order, by the value of a column; no row by any other value."""
+    grouped: defaultdict[str, list[dict]] = defaultdict(list)
+    for row in rows.to_pylist():
+        grouped[row[column]].append(row)
+    return grouped

@@ -1,6 +1,7 @@
 """Contexts of answers are in scope, in a stable order, and fit the prompt."""
 
 from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +15,11 @@ from gsum_assets.graphrag import contexts
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import (
     AnswerPrompt,
+    Neighbourhood,
     all_chunks,
     all_reports,
     around,
     nearest_chunks,
-    neighbourhoods,
     relevant_reports,
     reports_or,
 )
@@ -98,7 +99,7 @@ def test_without_a_report_of_the_scope_others_are_read() -> None:
 
         def read(index: Index, document_id: str | None = None, reports=reports) -> list[str]:
             chunk = Passage("c", "chunk", "It leaked.")
-            return ids(reports_or(index, reports(index), lambda _: [chunk]), document_id)
+            return ids(reports_or(index, reports(index), lambda: lambda _: [chunk]), document_id)
 
         assert "c" not in read(INDEX)
         assert read(INDEX, "d9") == read(EMPTY) == ["c"]
@@ -148,7 +149,7 @@ def local(
     n_entities: int = 10,
     claims: pa.Table = NO_CLAIMS,
 ) -> Choose:
-    known = neighbourhoods(index, chunks, claims, NAMES)
+    known = cache(partial(Neighbourhood, index, chunks, claims, NAMES))
     return around(known, rankings({"q": best}), chunks, {"q": vector}, n_entities, prompt)
 
 

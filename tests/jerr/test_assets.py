@@ -104,7 +104,7 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         counts = requests_by_asset(house) - counts
         assert counts["jerr/synopses"] == 0
         assert counts["jerr/atomic_facts"] == 1
-        assert {name for name in failing(house) if name.startswith("jerr/a")} == set()
+        assert {name for name in failing(house) if name.startswith("jerr/atomic")} == set()
         assert [bool(row["chunk_ids"]) for row in house.table("jerr.look_ups").to_pylist()] == [
             True
         ]

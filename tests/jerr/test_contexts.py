@@ -10,11 +10,10 @@ from gsum_assets.evaluation.answer import answer_questions, answer_request, answ
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.contexts import (
-    gists_of,
     graph_contexts,
     short_contexts,
     short_forms,
-    synopses_of,
+    short_texts,
 )
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.reread import first_in_full, look_ups, reread
@@ -35,7 +34,12 @@ def shown(document_id: str | None = None, **settings: int) -> list[dict]:
     searches = pa.Table.from_pylist(
         found("jerr-search", [], document_id), TABLES["jerr.searches"].schema
     )
-    short = short_forms(synopses_of(tower.SYNOPSES), AnswerSettings(**settings), LONGEST, MAX_WORDS)
+    short = short_forms(
+        short_texts(tower.SYNOPSES, "chunk_id", "synopsis"),
+        AnswerSettings(**settings),
+        LONGEST,
+        MAX_WORDS,
+    )
     choose = graph_contexts(searches, tower.NODE_ROWS, tower.EDGES, tower.FACTS, short)
     return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
 
@@ -94,7 +98,7 @@ def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) 
         {"query_id": ["q"] * 2, "level": ["node"] * 2, "rank": [1, 2], "item_id": ["c2", "c1"]}
     )
     spans = pages.rename_columns({"page_id": "chunk_id"})
-    short = short_forms(gists_of(pages), AnswerSettings(), LONGEST, MAX_WORDS)
+    short = short_forms(short_texts(pages, "page_id", "gist"), AnswerSettings(), LONGEST, MAX_WORDS)
     choose = short_contexts(spans, chunks, rankings, short)
     rows = context_rows(queries({"q": "?"}, document_id=document_id), choose).to_pylist()
     # c2 lies in a page without a gist; c1 shares 90 characters with p1 and 10 with p0
