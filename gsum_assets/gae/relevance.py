@@ -13,8 +13,7 @@ from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import Clusters
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.protocols.results import ReasonedScore, TopicScore
 
@@ -60,7 +59,7 @@ def topics(
         else:
             where = f"question '{key['query_id']}', cluster {key['cluster']}"
             failures.append(f"{where}: no topic: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), failures)
+    return result_of("gae", {"topics": rows}, failures)
 
 
 def _with_best(request: Request, texts: Sequence[str], prompt_tokens: int) -> Request:
@@ -99,4 +98,4 @@ def reflections(
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"
             failures.append(f"{where}: not judged: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), failures)
+    return result_of("gae", {"reflections": rows}, failures)

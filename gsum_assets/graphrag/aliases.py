@@ -6,6 +6,7 @@ A name that may belong to two entities stays separate: a wrong merge costs more 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -13,8 +14,7 @@ from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.entity_names import PERSON, Name, mentioned_names, pruned
 from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.store.arrow import mapping
 from gsum_resources.store.content_hash import hash_texts
 
@@ -94,8 +94,7 @@ def resolve(
                 groups.join(*pair, "model", sorted({min(included[key].chunks) for key in pair}))
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
-    rows.sort(key=lambda row: row["name_key"])
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema), failures)
+    return result_of("graphrag", {"aliases": sorted(rows, key=itemgetter("name_key"))}, failures)
 
 
 def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:

@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.graphrag.entity_names import are_homonyms, sense_key
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.text.entities import proper_names
 from gsum_resources.text.sentences import flat_text, join_texts, read_sentences
 from gsum_resources.text.vocabulary import words_in
@@ -181,11 +178,7 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
         if graph.failures:
             where = f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}'"
             failures.append(f"{where}: {'; '.join(graph.failures)}")
-    tables = {
-        name: pa.Table.from_pylist(of_table, TABLES[f"graphrag.{name}"].schema)
-        for name, of_table in rows.items()
-    }
-    return Result(tables.pop("extractions"), failures, tables)
+    return result_of("graphrag", rows, failures)
 
 
 def _joined(left: str, right: str) -> str:

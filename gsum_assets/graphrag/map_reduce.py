@@ -16,7 +16,7 @@ from gsum_assets.graphrag.contexts import AnswerPrompt
 from gsum_assets.graphrag.descriptions import packs, shortened
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import LanguageModel, Request
@@ -63,9 +63,7 @@ def partial_answers(
         if problem:
             lost = ": no partial answer" if content is None else ""
             failures.append(f"question '{pack['query_id']}', pack {pack['pack']}{lost}: {problem}")
-    written = pa.Table.from_pylist(points, TABLES["graphrag.key_points"].schema)
-    partial = pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema)
-    return Result(partial, failures, {"key_points": written})
+    return result_of("graphrag", {"partial_answers": rows, "key_points": points}, failures)
 
 
 def _packs(

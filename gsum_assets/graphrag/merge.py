@@ -10,8 +10,7 @@ from gsum_assets.graphrag.entity_names import PERSON, entity_finder, is_unknown
 from gsum_assets.graphrag.name_forms import parse_person
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.entities import UNTYPED
@@ -64,7 +63,7 @@ def merge_entities(
             }
         )
     _type_by_family(rows, guessed)
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), failures)
+    return result_of("graphrag", {"entities": rows}, failures)
 
 
 def _ordered_types(mentions: Sequence[Mapping]) -> tuple[list[tuple[str, int]], bool]:
@@ -123,7 +122,7 @@ def merge_relationships(
                 **_shared_columns(thing, of_pair),
             }
         )
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), failures)
+    return result_of("graphrag", {"relationships": rows}, failures)
 
 
 def by_document(mentions: pa.Table) -> Iterable[dict]:

@@ -5,7 +5,6 @@ not invalidate a memoized report. Importance decides which elements are left out
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -28,11 +27,11 @@ from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Finding, Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.llm.replies import usable
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
+from gsum_resources.store.arrow import rows_by
 from gsum_resources.text.sentences import as_turn, flat_text
 from gsum_resources.text.speech import names_speaker, without_names
 from gsum_resources.text.vocabulary import n_words
@@ -88,18 +87,16 @@ class Reporter:
         Reports in `given`, by community_id, are not requested; that of a single entity is its
         description. Requests do not depend on lost replies of other reports.
         """
-        rows = communities.filter(communities["is_reported"]).sort_by("number").to_pylist()
-        levels: dict[int, list[dict]] = defaultdict(list)
-        for row in rows:
-            levels[row["level"]].append(row)
+        reported = communities.filter(communities["is_reported"]).sort_by("number")
+        ids, levels = reported["community_id"].to_pylist(), rows_by(reported, "level")
         written: dict[str, _Written] = {}
         failures: list[str] = []
         lost: list[tuple[_Prompt, Reply, str]] = []
         for level in sorted(levels, reverse=True):
             prompts = []
             for row in levels[level]:
-                if row["community_id"] in given:
-                    written[row["community_id"]] = self._given(row, given[row["community_id"]])
+                if report := given.get(row["community_id"]):
+                    written[row["community_id"]] = self._given(row, report)
                 elif row["size"] > 1:
                     prompts.append(self._prompt(row, written))
                 else:
@@ -121,14 +118,11 @@ class Reporter:
         for prompt, reply, problem in lost:
             parts = [written[i] for i in prompt.community["child_ids"] if i in written]
             written[prompt.community["community_id"]] = self._lost(prompt, reply, problem, parts)
-        every = [written[row["community_id"]] for row in rows]
+        every = [written[community_id] for community_id in ids]
         reports = [report.report for report in every]
         findings = [row for report in every for row in report.findings]
-        return Result(
-            pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
-            failures,
-            {"findings": pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)},
-        )
+        tables = {"community_reports": reports, "findings": findings}
+        return result_of("graphrag", tables, failures)
 
     def _request(self, passages: tuple[str, ...] = (), is_upper: bool = False) -> Request:
         """Return the request of a report; those on divided communities may be longer."""
@@ -281,14 +275,10 @@ class Reporter:
     ) -> _Written:
         """Return the rows of a report from summary, explanation and elements of each finding."""
         identity = {name: community[name] for name in ("community_id", "level")}
-        findings = [
-            {
-                **identity,
-                **{"position": index, "summary": summary, "explanation": explanation},
-                **self._elements.support(cited),
-            }
-            for index, (summary, explanation, cited) in enumerate(supported)
-        ]
+        findings = []
+        for index, (summary, explanation, cited) in enumerate(supported):
+            columns_of = {"position": index, "summary": summary, "explanation": explanation}
+            findings.append({**identity, **columns_of, **self._elements.support(cited)})
         unused = dict.fromkeys(("n_unsupported", "n_read", "n_substituted", "prompt_tokens"), 0)
         report = {**identity, **NO_USAGE, **unused, "problems": [], **columns}
         report["text"] = report_text(columns["title"], columns["summary"], findings)

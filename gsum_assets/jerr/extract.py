@@ -11,8 +11,7 @@ from gsum_assets.corpus.names import clean_name, name_key
 from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS, Extraction
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
@@ -55,7 +54,7 @@ def synopses(line_chunks: pa.Table, model: LanguageModel, prompts: Prompts = PRO
             rows.append({**row, "synopsis": reply.text.strip(), "model": reply.model})
         else:
             failures.append(f"{_name(chunk)}: no synopsis: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["jerr.synopses"].schema), failures)
+    return result_of("jerr", {"synopses": rows}, failures)
 
 
 def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
@@ -87,11 +86,7 @@ def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
         if problem:
             lost = ": no facts and elements" if extraction is None else ""
             failures.append(f"{_name(chunk)}{lost}: {problem}")
-    beside = {
-        name: pa.Table.from_pylist(of_table, TABLES[f"jerr.{name}"].schema)
-        for name, of_table in rows.items()
-    }
-    return Result(beside.pop("atomic_facts"), failures, beside)
+    return result_of("jerr", rows, failures)
 
 
 def element_key(element: str) -> str:

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from gsum_assets.corpus.names import holds, name_key
-from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_resources.store.arrow import mapping
 
 Pair = tuple[str, str]  # node_id of source and target
@@ -92,12 +91,7 @@ def graph_of(
             left_out.append({**edge, "cycle_ids": cycle, "cycle": line})
         else:
             edges.append({**edge, "relations": _ids(rows, "relation")})
-    tables = {"nodes": nodes, "edges": edges, "left_out_edges": left_out}
-    found = {
-        name: pa.Table.from_pylist(rows, TABLES[f"jerr.{name}"].schema)
-        for name, rows in tables.items()
-    }
-    return Result(found.pop("nodes"), beside=found)
+    return result_of("jerr", {"nodes": nodes, "edges": edges, "left_out_edges": left_out})
 
 
 def _ids(rows: Iterable[dict], column: str) -> list[str]:

@@ -101,13 +101,15 @@ def paginate(
     ]
     failures: list[str] = []
     reading = readers
-    while reading:
+    while True:
         pending: list[tuple[_Reader, Sequence[int]]] = []
         for reader in reading:
             while len(ends := reader.possible_ends(settings)) == 1:
                 reader.ends += ends
             if ends:
                 pending.append((reader, ends))
+        if not pending:
+            break
         requests = [
             Request(
                 task="topic",

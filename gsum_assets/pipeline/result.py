@@ -46,6 +46,17 @@ class Result(NamedTuple):
     shown: Callable[[], Mapping[str, Shown]] = dict
 
 
+def result_of(
+    family: str, rows: Mapping[str, Sequence[dict]], failures: Sequence[str] = ()
+) -> Result:
+    """Return a result of rows by table of a family; the first table is that of `Result.rows`."""
+    first, *others = (
+        pa.Table.from_pylist(of_table, TABLES[f"{family}.{name}"].schema)
+        for name, of_table in rows.items()
+    )
+    return Result(first, failures, dict(zip(list(rows)[1:], others, strict=True)))
+
+
 @dataclass(frozen=True)
 class Subject:
     """An asset whose table is checked.
