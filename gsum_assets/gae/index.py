@@ -12,7 +12,7 @@ from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
 from gsum_assets.graphs.clusters import named_by_members
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.result import Check, Finding, Result, count, found
+from gsum_assets.pipeline.result import Check, Finding, Result, count, found, result_of
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -48,11 +48,10 @@ def _edges(inputs: Inputs, collection: Collection) -> Edges:
 
 
 def _embeddings(inputs: Inputs) -> Result:
-    method, table = METHODS[inputs.method], TABLES["gae.embeddings"]
-    log = TABLES["gae.training_log"].schema
+    method = METHODS[inputs.method]
     collection = collection_of(inputs) if method.is_autoencoded else None
     if collection is None or len(collection.chunk_ids) < 2:
-        return Result(table.empty(), beside={"training_log": log.empty_table()})
+        return result_of("gae", {"embeddings": [], "training_log": []})
     from gsum_assets.gae.encoders import constant_loss, embed_graph, undirected
 
     n = len(collection.chunk_ids)
@@ -71,18 +70,16 @@ def _embeddings(inputs: Inputs) -> Result:
     features = node_features(collection, inputs.settings("language"))
     vectors = embed_graph(features, pairs, training, method.loss, on_epoch)
     rows = {"chunk_id": pa.array(collection.chunk_ids), "embedding": vector_column(vectors)}
-    return Result(
-        pa.table(rows, schema=table.schema),
-        beside={"training_log": pa.Table.from_pylist(epochs, log)},
-    )
+    log = pa.Table.from_pylist(epochs, TABLES["gae.training_log"].schema)
+    embedded = pa.table(rows, schema=TABLES["gae.embeddings"].schema)
+    return Result(embedded, beside={"training_log": log})
 
 
 def _clusters(inputs: Inputs) -> Result:
-    method, table = METHODS[inputs.method], TABLES["gae.clusters"]
-    judged = TABLES["gae.clusterings"]
+    method = METHODS[inputs.method]
     collection = collection_of(inputs)
     if not method.clustering or not collection.chunk_ids:
-        return Result(table.empty(), beside={"clusterings": judged.empty()})
+        return result_of("gae", {"clusters": [], "clusterings": []})
     assert collection.embeddings is not None
     vectors = collection.embeddings  # for Leiden they only measure the result
     if method.is_autoencoded and len(vectors) > 1:
@@ -104,10 +101,9 @@ def _clusters(inputs: Inputs) -> Result:
     ]
     ids = pa.array(collection.chunk_ids, pa.string())
     rows = {"chunk_id": ids, "cluster": named_by_members(labels, numbers_of(ids))}
-    return Result(
-        pa.table(rows, schema=table.schema),
-        beside={"clusterings": pa.Table.from_pylist(scopes, judged.schema)},
-    )
+    judged = pa.Table.from_pylist(scopes, TABLES["gae.clusterings"].schema)
+    clusters = pa.table(rows, schema=TABLES["gae.clusters"].schema)
+    return Result(clusters, beside={"clusterings": judged})
 
 
 def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:

@@ -1,6 +1,6 @@
 """Global and local answers from the index, and two baselines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 
@@ -25,15 +25,16 @@ from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import Index, rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
+from gsum_assets.graphrag.views import MACROS, VIEWS
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
-from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.collection import Questions
+from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import mapping, pc
-from gsum_resources.store.table import Macro, View
 
 _INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
 """Arguments of `Index`, in order."""
@@ -57,13 +58,9 @@ def _index(inputs: Inputs) -> Index:
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    tables = ("documents", "chunks", "chunk_embeddings")
-    collection = inputs.derived(
-        "chunks", tables, lambda: Collection.from_tables(*map(inputs.table, tables))
-    )
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
     n_entities = _n_entities(inputs) if METHODS[inputs.method].reads == "around" else 0
-    return rank(inputs.method, collection, questions, _index(inputs), n_entities)
+    return rank(inputs.method, collection_of(inputs), questions, _index(inputs), n_entities)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
@@ -97,8 +94,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 def _partial_answers(inputs: Inputs) -> Result:
     if not METHODS[inputs.method].maps:
-        nothing = {"key_points": TABLES["graphrag.key_points"].empty()}
-        return Result(TABLES["graphrag.partial_answers"].empty(), beside=nothing)
+        return result_of("graphrag", {"partial_answers": [], "key_points": []})
     model, prompt = inputs.model("language_model"), _prompt(inputs)
     prompt = replace(prompt, count_tokens=counter_for(model, prompt.tokens))
     asked = inputs.table("contexts"), inputs.table("queries")
@@ -148,12 +144,6 @@ def _chunks_of_reports(
         chunks_of = behind.setdefault(row["community_id"], {})
         chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
     return document_of, behind
-
-
-def _views() -> Sequence[View | Macro]:
-    from gsum_assets.graphrag.views import MACROS, VIEWS
-
-    return (*VIEWS, *MACROS)
 
 
 _LENGTHS = ["graphrag.answers.prompt_tokens"]
@@ -210,7 +200,7 @@ FAMILY = Family(
     prompt_tokens="graphrag.answers.prompt_tokens",
     max_words="graphrag.answers.final_words",
     read=_read,
-    views=_views,
+    views=lambda: (*VIEWS, *MACROS),
     costs=[Cost("question", tokens_in=3987, tokens_out=186, repeated=0.33)],
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

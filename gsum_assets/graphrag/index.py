@@ -25,9 +25,11 @@ from gsum_assets.graphrag.settings import (
 )
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Check, Finding, Result, count, found
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
@@ -45,8 +47,8 @@ def _extractions(inputs: Inputs) -> Result:
     if given is not None:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     settings = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
-    model, documents = inputs.model("language_model"), inputs.table("documents")
-    extraction = extract(chunks, documents, model, settings, inputs.prompts("graphrag"))
+    model, prompts = _asked(inputs)
+    extraction = extract(chunks, inputs.table("documents"), model, settings, prompts)
     skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
     return extraction._replace(
         shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {}
@@ -62,15 +64,19 @@ def _aliases(inputs: Inputs) -> Result:
     return resolve(mentions, inputs.table("chunks"), settings, judge)
 
 
+def _asked(inputs: Inputs) -> tuple[LanguageModel, Prompts]:
+    return inputs.model("language_model"), inputs.prompts("graphrag")
+
+
 def _entities(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("entity_mentions", "relationship_mentions", "aliases"))
-    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    model, prompts = _asked(inputs)
     return merge_entities(*tables, model=model, prompts=prompts)
 
 
 def _relationships(inputs: Inputs) -> Result:
     tables = map(inputs.table, ("relationship_mentions", "aliases", "entities"))
-    model, prompts = inputs.model("language_model"), inputs.prompts("graphrag")
+    model, prompts = _asked(inputs)
     return merge_relationships(*tables, model=model, prompts=prompts)
 
 
@@ -92,11 +98,11 @@ def _communities(inputs: Inputs) -> Result:
 
 def _reports(inputs: Inputs) -> Result:
     settings = ReportSettings.model_validate(inputs.settings("graphrag.reports"))
-    model = inputs.model("language_model")
+    model, prompts = _asked(inputs)
     count_tokens = counter_for(model, settings.prompt_tokens)
     tables = map(inputs.table, ("entities", "relationships", "claims", "aliases", "chunks"))
     elements = elements_of(*tables, count_tokens=count_tokens)
-    reporter = Reporter(elements, model, settings, count_tokens, inputs.prompts("graphrag"))
+    reporter = Reporter(elements, model, settings, count_tokens, prompts)
     given, _ = _given_communities(inputs)
     reports = {community.community_id: report for community, report in given or () if report}
     return reporter.write(inputs.table("communities"), reports)
