@@ -17,7 +17,6 @@ from gsum_resources.text.entities import UNTYPED
 
 _SURE = 3  # a type of one mention outweighs so many mentions without a sign of any
 
-
 Pair = tuple[str, str]
 
 

@@ -207,11 +207,11 @@ class Reporter:
         self, prompt: _Prompt, reply: Reply, problem: str, parts: Sequence[_Written]
     ) -> _Written:
         """Return what stands for a report: summaries of its parts, or descriptions of entities."""
-        supported = []
-        for part in sorted(parts, key=lambda part: -len(part.members)):
-            cited = self._as_element(part)
-            if cited.chunk_ids:
-                supported.append((part.report["title"], part.report["summary"], [cited]))
+        supported = [
+            (part.report["title"], part.report["summary"], [cited])
+            for part in sorted(parts, key=lambda part: -len(part.members))
+            if (cited := self._as_element(part)).chunk_ids
+        ]
         if not supported:
             for entity_id in prompt.community["entity_ids"]:
                 entity = self._elements.entities[entity_id]

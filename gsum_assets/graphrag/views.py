@@ -1,8 +1,7 @@
 """Views and macros in SQL over the tables of GraphRAG.
 
-Columns are those of the files of Microsoft's package (graphrag 3.3.0, `data_model/schemas.py`)
-behind our `corpus`. Its query code requires that ends of relationships and subjects of claims are
-titles of entities, titles of communities unique, and types in capitals.
+Columns are those of Microsoft's package (graphrag 3.3.0, `data_model/schemas.py`) behind our
+`corpus`. Its query code joins relationships and claims with entities by titles.
 """
 
 from gsum_assets.graphrag.entity_names import SENSES

@@ -13,9 +13,8 @@ class Method:
     ----------
     reads : the 'lines' that are most relevant, those that nodes of the 'graph' lead to, the 'pages'
         of ReadAgent, or the 'units' of LongRAG.
-    search : of the graph. 'tree': tree search by the relevance of line chunks; 'published': by
-        keywords in names and synopses, as in the paper; 'pagerank': independent of the question,
-        the paper's ablation; 'ppr': Personalized PageRank from relevant nodes (ours).
+    search : 'tree': by the relevance of line chunks; 'published': by keywords, as in the paper;
+        'pagerank': the paper's ablation; 'ppr': Personalized PageRank from relevant nodes (ours).
     is_lexical : whether the relevance of a line chunk is BM25 alone.
     """
 

@@ -1,7 +1,4 @@
-"""ReadAgent (Lee et al., 2024, arXiv 2402.09727, 3.1): pages that end at natural pauses.
-
-Its look-up (3.2) is that of JERR, with gists of pages in place of synopses of line chunks.
-"""
+"""ReadAgent (arXiv 2402.09727, 3.1): pages that end at natural pauses; its look-up is JERR's."""
 
 import hashlib
 import re

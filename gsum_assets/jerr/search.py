@@ -27,7 +27,6 @@ from gsum_resources.store.content_hash import hash_texts
 
 RESTART = 0.15
 """Probability of a restart of PageRank (ours)."""
-
 _MOST_RANKED = 1000  # nodes by PageRank: about as many as simulations visit
 _MOST_KEYWORDS = 10
 _KEYWORD_WORDS = 40  # of a reply

@@ -1,7 +1,6 @@
 """The table `[jerr]` of `corpus.toml`: the settings of JERR and of its two baselines.
 
-Sections are those of the JERR paper unless another one is named; values that it does not give are
-ours. Lengths are in word pieces of the pipeline's own tokenizer, or in words where stated.
+Sections are those of the JERR paper unless another one is named.
 """
 
 from pydantic import Field, model_validator
