@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from gsum.names import unknown
@@ -85,9 +84,8 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     for given in (first, second):
         if not isinstance(given, Result):
             raise TypeError(
-                f"gsum.compare takes two results of gsum.run, not {_described(given)}; methods "
-                'that a home has run are compared by their names: gsum.open("HOME").compare('
-                '"bm25", "dense", corpus="…")'
+                f"gsum.compare takes two results of gsum.run, not {given!r:.60}; methods that a "
+                'home has run are compared by names: gsum.open("HOME").compare("bm25", "dense")'
             )
     values = []
     for result in (first, second):
@@ -103,20 +101,6 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     asked = first.answers
     questions = dict(zip(asked["query_id"], asked["question"], strict=True))
     return paired((first.method, second.method), metric, values[0], values[1], questions)
-
-
-def require_method_name(given: object) -> None:
-    """Raise a TypeError unless this is a name, as `Home.compare` takes it."""
-    if not isinstance(given, str):
-        raise TypeError(
-            f"Home.compare takes the names of two methods, not {_described(given)}; results of "
-            "gsum.run are compared by gsum.compare(first, second)"
-        )
-
-
-def _described(given: object) -> str:
-    """Return value and type of an argument, in short."""
-    return f"{shorten(repr(given), 60, placeholder=' …')} ({type(given).__name__})"
 
 
 def paired(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gsum.answers import Answer
-from gsum.differences import Difference, paired, require_method_name
+from gsum.differences import Difference, paired
 from gsum.names import family_named, unknown
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.workspace import Workspace, open_workspace
@@ -326,7 +326,11 @@ class Home:
         rouge1: bm25 - dense = +0.013 (95% interval -0.083 to +0.109), p = 1.000, 7 questions
         """
         for given in (first, second):
-            require_method_name(given)
+            if not isinstance(given, str):
+                raise TypeError(
+                    f"Home.compare takes the names of two methods, not {given!r:.60}; results of "
+                    "gsum.run are compared by gsum.compare(first, second)"
+                )
         if corpus is None:
             if len(self.corpora) != 1:
                 known = ", ".join(self.corpora)

@@ -34,8 +34,7 @@ from gsum_assets.registry.declared import INDEX, STEPS, Declared, of_family
 from gsum_assets.registry.families import FAMILIES
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
-from gsum_resources.state.bucket_counts import BucketCounts
-from gsum_resources.state.database import MemoryStore
+from gsum_resources.state.database import BUCKETS, MemoryStore, insert_new, state_of
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table
@@ -136,7 +135,8 @@ class MemoryTables:
         self._workspace = _GivenSettings(_NO_HOME, self._store, models, settings)
         self._run = Run(log=_LOG.info, force=True)  # each step once: no file can be stale
         self._made: set[str] = set()
-        BucketCounts(self._store).add(CORPUS, 1)
+        with state_of(self._store).writing() as connection:
+            insert_new(connection, BUCKETS, [{"corpus": CORPUS, "n": 1}])
         given: dict[str, Sequence[Any]] = {
             "source_documents": loaded.listing,
             "documents": loaded.documents,

@@ -70,14 +70,7 @@ def ask(
 def inputs_of(workspace: Workspace, corpus: str, method: str, explains: bool = False) -> Inputs:
     """Return the stored tables and the models that answering by a method needs.
 
-    Parameters
-    ----------
-    explains : see `Inputs`.
-
-    Raises
-    ------
-    CorpusError
-        If corpus or method is unknown, or a table that the method reads is missing.
+    Raise `CorpusError` if corpus or method is unknown, or a table that the method reads is missing.
     """
     family, models = require_method(workspace, corpus, method), workspace.models
     store = workspace.store

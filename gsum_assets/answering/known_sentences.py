@@ -20,12 +20,7 @@ _ALIKE = 0.999  # cosine of one text's vectors; two runtimes of a model differ b
 
 
 def lend_vectors(workspace: Workspace, corpus: str, passages: Mapping[str, str]) -> None:
-    """Give the model of answers the vectors of the sentences of passages, as far as it needs them.
-
-    Parameters
-    ----------
-    passages : texts of chunks by their ids.
-    """
+    """Give the model of answers the vectors of the sentences of passages, texts by chunk id."""
     model = workspace.models.bare("answers")
     if not isinstance(model, ExtractiveModel) or model.embedder is not workspace.models.embedder:
         return

@@ -28,10 +28,6 @@ def chosen_method(workspace: Workspace, corpora: Sequence[str], in_document: boo
 
     Without the index of a preferred method it is the first method that all corpora have, and
     without any `DEFAULT_METHOD`, whose error then says what to run.
-
-    Parameters
-    ----------
-    in_document : whether one document alone is asked.
     """
     for name in OF_ONE_DOCUMENT if in_document else OF_A_CORPUS:
         is_apt = name != _LEARNT or PACKAGED in workspace.models.identity("embedding_model")
@@ -44,10 +40,7 @@ def chosen_method(workspace: Workspace, corpora: Sequence[str], in_document: boo
 def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
     """Return the family of a method that can answer over a corpus.
 
-    Raises
-    ------
-    CorpusError
-        If there is no such corpus or method, or a table that the method reads is missing.
+    Raise `CorpusError` without such a corpus or method, or a table that the method reads.
     """
     family = METHODS.family_of(method)
     find_corpus(workspace.home.corpora, corpus)

@@ -195,10 +195,7 @@ def explained(
 ) -> str:
     """Return the kind of a question, whether it is answerable, and what was read, a line each.
 
-    Parameters
-    ----------
-    passages : rows of `contexts` from which the answer was written.
-    verdict : the question's row of `answerability`; None: not judged.
+    `passages` are rows of `contexts`, `verdict` is one of `answerability`; None: not judged.
     """
     rule = rule_of(question)
     answerable = "not judged"

@@ -21,14 +21,9 @@ class NoDocumentError(CorpusError):
 def restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
     """Return inputs whose tables have rows of the documents alone that fulfil a condition.
 
-    They have no store: indexes of some documents do not replace those that are kept of all.
-
-    Raises
-    ------
-    CorpusError
-        If the method cannot be restricted to some documents, or the condition is wrong.
-    NoDocumentError
-        If no document fulfils it.
+    They have no store: indexes of some documents do not replace those that are kept of all. Raise
+    `CorpusError` if the method cannot be restricted or the condition is wrong, `NoDocumentError` if
+    no document fulfils it.
     """
     require_filter(family, inputs.method)
     ids = matching(inputs.tables["documents"], where, inputs.corpus)
@@ -73,10 +68,7 @@ def titles_in(documents: Lazy) -> dict[str, str]:
 def find_document(name: str, titles: Mapping[str, str], corpus: str) -> str:
     """Return the id of the document that an id or a title names.
 
-    Raises
-    ------
-    CorpusError
-        If there is no such document, or several have the title.
+    Raise `CorpusError` if there is no such document, or several have the title.
     """
     if name in titles:
         return name

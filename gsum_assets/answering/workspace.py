@@ -79,9 +79,7 @@ def section_of(
 ) -> Any:
     """Return a section of a corpus's settings as JSON, see `Workspace.section`.
 
-    Parameters
-    ----------
-    prompt_folders : where prompts are overridden; the first that overrides one counts.
+    Of the folders that override prompts, the first one with a prompt counts.
     """
     table, _, part = name.partition(".")
     if table == PROMPTS_FOLDER:

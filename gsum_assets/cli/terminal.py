@@ -376,12 +376,7 @@ _EXAMPLE = '{"text": "…", "references": ["…"]}'
 
 
 def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
-    """Return the lines to print after a run; [] if no question can be answered yet.
-
-    Parameters
-    ----------
-    folder : the corpus folder, where questions are added.
-    """
+    """Return the lines to print after a run; [] if no question can be answered yet."""
     n_rows = store.counts([TABLES[name] for name in _COUNTED], corpus)
     if not n_rows["chunks"]:
         return []

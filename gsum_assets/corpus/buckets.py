@@ -6,12 +6,14 @@ from the files of `source_documents`, which has one for each bucket.
 
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from gsum_assets.corpus.folder import is_other_type, is_own
 from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings, settings_file
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.state.bucket_counts import BucketCounts
+from gsum_resources.state.database import BUCKETS, insert_new, state_of
 from gsum_resources.store.parquet_store import ParquetStore
 
 # A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.
@@ -26,7 +28,6 @@ class Buckets:
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
-        self._counts = BucketCounts(store)
         self._known: dict[str, int] = {}
 
     def of(self, corpus: str) -> int:
@@ -53,14 +54,16 @@ class Buckets:
         """Return the number of buckets of a corpus, fixed now if it is new; see `needed`."""
         n = self.needed(corpus, folder)
         if self._n_stored(corpus) is None:
-            self._counts.add(corpus, n)
+            with state_of(self._store).writing() as connection:
+                insert_new(connection, BUCKETS, [{"corpus": corpus, "n": n}])
             self._known.pop(corpus, None)
             n = self.needed(corpus, folder)  # another process may have fixed it in this moment
         return n
 
     def forget(self, corpus: str) -> None:
         """Remove a deleted corpus."""
-        self._counts.remove(corpus)
+        with state_of(self._store).writing() as connection:
+            connection.execute(sa.delete(BUCKETS).where(BUCKETS.c.corpus == corpus))
         self._known.pop(corpus, None)
 
     def reread(self) -> None:
@@ -69,7 +72,11 @@ class Buckets:
 
     def _n_stored(self, corpus: str) -> int | None:
         if corpus not in self._known:
-            n = self._counts.get(corpus) if self._store.state_url else None
+            n = None
+            if self._store.state_url:
+                query = sa.select(BUCKETS.c.n).where(BUCKETS.c.corpus == corpus)
+                with state_of(self._store).reading() as connection:
+                    n = connection.execute(query).scalar()
             listed = [] if n else self._store.partitions(TABLES["source_documents"], corpus)
             if listed:
                 n = power_of_two(1 + max(int(partition.bucket or 0) for partition in listed))

@@ -57,12 +57,7 @@ class Estimate:
     def of(
         self, declared: Declared, costs: Sequence[Cost], work: Mapping[Partition, bool]
     ) -> Requests:
-        """Return what a step requests of one of its models for its stale files.
-
-        Parameters
-        ----------
-        work : the stale files, and whether they are so as a whole; see `FoundStaleness.work`.
-        """
+        """Return what a step requests of one of its models for stale files, see `Work`."""
         parts = [Requests()]
         for cost in costs:
             sending = [m for m in declared.methods if m in self.stale.methods and cost.sends(m)]

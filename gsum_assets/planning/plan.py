@@ -108,12 +108,7 @@ def plan(
 ) -> Plan:
     """Return what `gsum run` with these methods would request and cost; the home is not changed.
 
-    Raise `CorpusError` if the corpus cannot be read, or a method is unknown.
-
-    Parameters
-    ----------
-    methods : methods or families, see `refresh`.
-    models : models to use; None: those of the home.
+    Raise `CorpusError` if the corpus cannot be read, or a method or family is unknown.
     """
     store = home.open_store()
     has_state = home.settings().state.url or home.state.exists()

@@ -110,17 +110,10 @@ def access_for(
     tokens_file: Path | None = None,
     known_as: Sequence[str] = (),
 ) -> Access:
-    """Return who may ask a service at an address.
+    """Return who may ask a service at an address, by a file of tokens and the environment's.
 
-    Parameters
-    ----------
-    tokens_file : tokens with their corpora; None: the one of the environment may ask all.
-    known_as : further names by which the service is reached.
-
-    Raises
-    ------
-    AccessError
-        If other machines reach the address and there is no token, or the file cannot be used.
+    Raise `AccessError` if other machines reach the address and there is no token, or the file
+    cannot be used.
     """
     tokens = read_tokens(tokens_file) if tokens_file else []
     if text := environment.get(VARIABLE, ""):
@@ -136,10 +129,7 @@ def access_for(
 def read_tokens(file: Path) -> list[Token]:
     """Return the tokens of a TOML file: `[[tokens]]` with `token` and `corpora`, names or "*".
 
-    Raises
-    ------
-    AccessError
-        If the file cannot be read, or a table is wrong; the message never has a token.
+    Raise `AccessError` if the file cannot be read, or a table is wrong; it never names a token.
     """
     try:
         tables = _TokensFile.model_validate(tomllib.loads(file.read_text())).tokens

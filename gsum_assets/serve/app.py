@@ -144,12 +144,7 @@ def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 def new_app(
     service: Service, access: Access | None = None, limits: Limits | None = None
 ) -> Starlette:
-    """Return the application over a service.
-
-    Parameters
-    ----------
-    access : who may ask; None: requests to this machine's own names.
-    """
+    """Return the application over a service; without `access` for this machine's own names."""
     access, limits = access or Access(), limits or Limits()
     mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [

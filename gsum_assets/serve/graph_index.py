@@ -94,16 +94,9 @@ def kind_of(name: str) -> Kind:
 
 
 def read_graph(workspace: Workspace, corpus: str, name: str, document: str = "") -> Graph:
-    """Return a graph of a corpus; one of the whole corpus stays in memory.
+    """Return a graph of a corpus, or of one of its documents; that of a corpus stays in memory.
 
-    Parameters
-    ----------
-    document : id of the document to which it is restricted; "": all of them.
-
-    Raises
-    ------
-    RequestError
-        If the corpus has no such graph, or it is too large to be made as a whole.
+    Raise `RequestError` if there is no such graph, or it is too large to be made as a whole.
     """
     kind = kind_of(name)
     if document:

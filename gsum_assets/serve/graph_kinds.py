@@ -16,9 +16,7 @@ _LABEL = 90  # characters
 def record_graph(nodes: pa.Table, edges: pa.Table) -> Graph:
     """Return the record graph: passages, and responses to simulated questions that used them.
 
-    Parameters
-    ----------
-    nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
+    Rows are those of `gor.record_nodes` and `gor.record_edges`.
     """
     ids, kinds = nodes["node_id"].to_pylist(), nodes["kind"].to_pylist()
     shown = ["passage" if kind == "chunk" else kind for kind in kinds]
@@ -32,13 +30,9 @@ def record_graph(nodes: pa.Table, edges: pa.Table) -> Graph:
 
 
 def passage_graph(chunks: pa.Table, edges: pa.Table, titles: Mapping[str, str]) -> Graph:
-    """Return the passage graph: passages, and the passages that each predicts best.
+    """Return the passage graph: rows of `chunks`, and the passages that each predicts best.
 
-    Parameters
-    ----------
-    chunks : rows of `chunks` with `chunk_id`, `document_id` and `text`.
-    edges : rows of `lightpal.passage_edges` of one graph, level 'node' and one scope.
-    titles : of the documents by id.
+    `edges` are rows of `lightpal.passage_edges` of one graph, level 'node' and one scope.
     """
     ids, documents = chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist()
     numbers = numbers_of(chunks["chunk_id"].combine_chunks())
@@ -62,12 +56,7 @@ def passage_graph(chunks: pa.Table, edges: pa.Table, titles: Mapping[str, str]) 
 
 
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> Graph:
-    """Return the entity graph, coloured by communities of the coarsest level.
-
-    Parameters
-    ----------
-    entities, relationships, communities : rows of GraphRAG's tables.
-    """
+    """Return the entity graph of GraphRAG's tables, coloured by the coarsest communities."""
     ids = entities["entity_id"].to_pylist()
     community: dict[str, str] = {}
     for row in communities.filter(pc.equal(communities["level"], 0)).to_pylist():
@@ -83,13 +72,7 @@ def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Ta
 
 
 def jerr_graph(nodes: pa.Table, edges: pa.Table, titles: Mapping[str, str]) -> Graph:
-    """Return JERR's graph: elements of synopses, and relations between them.
-
-    Parameters
-    ----------
-    nodes, edges : rows of `jerr.nodes` and `jerr.edges`.
-    titles : of the documents by id.
-    """
+    """Return JERR's graph of `jerr.nodes` and `jerr.edges`: elements of synopses, and relations."""
     ids, documents = nodes["node_id"].to_pylist(), nodes["document_ids"].to_pylist()
     ends, kept = _ends(ids, edges["source_id"], edges["target_id"])
     has_source, has_target = (np.bincount(ends[:, i], minlength=len(ids)) for i in (1, 0))

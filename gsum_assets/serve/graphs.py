@@ -98,12 +98,7 @@ class Graph:
 
 
 def drawn(graph: Graph, most: int) -> dict[str, Any]:
-    """Return the nodes with most edges and the edges between them, as plain values for the page.
-
-    Parameters
-    ----------
-    most : nodes at most.
-    """
+    """Return the nodes with most edges and the edges between them, as plain values for the page."""
     n, m = len(graph.ids), len(graph.ends)
     if n > most:
         best = np.sort(np.argsort(-graph.degrees, kind="stable")[:most])
@@ -144,12 +139,9 @@ def drawn(graph: Graph, most: int) -> dict[str, Any]:
 
 
 def neighbours(graph: Graph, node_id: str, depth: int, most: int) -> Graph:
-    """Return the part of a graph around a node, the node first, then the nearest ones.
+    """Return the nodes at most `depth` edges from a node, itself first, then the nearest ones.
 
-    Parameters
-    ----------
-    depth : edges from the node, at most.
-    most : nodes at most; of equally near ones those with most edges.
+    There are at most `most` nodes; of equally near ones those with most edges.
     """
     near = sparse.csgraph.dijkstra(
         graph.adjacency, indices=graph.index[node_id], unweighted=True, limit=depth

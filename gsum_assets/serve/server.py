@@ -17,10 +17,7 @@ class PortError(ValueError):
 def listening_at(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address; port 0 is any that is free.
 
-    Raises
-    ------
-    PortError
-        If nothing can listen there.
+    Raise `PortError` if nothing can listen there.
     """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,12 +31,7 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """A server of an application within limits.
-
-    Parameters
-    ----------
-    on_ready : called when requests are accepted.
-    """
+    """A server of an application within limits, which calls `on_ready` when it accepts requests."""
 
     def __init__(self, app: ASGIApp, limits: Limits, on_ready: Callable[[], None]) -> None:
         super().__init__(

@@ -31,12 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Service:
-    """The state of the application, `request.app.state.service`.
-
-    Parameters
-    ----------
-    workspace : the opened home.
-    """
+    """The state of the application, `request.app.state.service`."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.home, self.store = workspace.home, workspace.store

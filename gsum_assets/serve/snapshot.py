@@ -154,12 +154,8 @@ def _is_settled(
     """Return whether all that a family's questions read was written from the same tables.
 
     The rule is that of staleness, without code, models and settings: the versions of tables that
-    are in the footers, also in those of the tables that lie between.
-
-    Parameters
-    ----------
-    wanted : methods that are kept up to date. What only others of the family read may be older;
-        without any of the family, all that it reads counts.
+    are in the footers, also in those of the tables that lie between. What only methods read that
+    are not `wanted` may be older; without any of the family, all that it reads counts.
     """
     lineage = Lineage(store, TABLES, lambda _: None, METHODS.families)
     methods = set(family.methods).intersection(wanted) or family.methods

@@ -65,10 +65,7 @@ class SqlSandbox:
     def run(self, query: str, corpora: Collection[str]) -> SqlRows:
         """Return the rows of a SELECT over the tables of some corpora.
 
-        Raises
-        ------
-        SqlError
-            If it is no single SELECT, fails, reads what is not a table, or exceeds a limit.
+        Raise `SqlError` if it is no single SELECT, fails, reads no table, or exceeds a limit.
         """
         limits = self._limits
         try:

@@ -4,6 +4,8 @@ Before a batch of requests its largest cost is reserved; what was really spent r
 that exceeds what is left is not begun.
 """
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,16 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import add
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import psutil
 import sqlalchemy as sa
 
 from gsum_resources.settings.schema import BudgetSettings, Settings
 from gsum_resources.state.database import OVER_BUDGET, SPENDING, State
-from gsum_resources.state.holder import Holder
 
 _WRITE_EVERY_S = 1.0
 _SPENT = ("calls", "tokens", "usd")
+_BOOT, _PIDS = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 
 
 class BudgetError(ValueError):
@@ -171,7 +175,7 @@ class Budget:
         yesterday = (self._today - timedelta(days=1)).date().isoformat()
         connection.execute(sa.delete(SPENDING).where(SPENDING.c.day < yesterday))
         row = {"day": self._today.date().isoformat(), "corpus": corpus, "is_open": True}
-        row |= vars(most) | {f"spent_{name}": 0 for name in _SPENT} | vars(Holder.this_process())
+        row |= vars(most) | {f"spent_{name}": 0 for name in _SPENT} | vars(_Process.this())
         inserted = connection.execute(sa.insert(SPENDING).values(row)).inserted_primary_key
         assert inserted is not None
         return inserted[0]
@@ -197,7 +201,7 @@ class Budget:
         ended = connection.execute(sa.select(*sums).where(*today, sa.not_(SPENDING.c.is_open)))
         calls, tokens, usd = tuple(ended.one())
         reserved = connection.execute(sa.select(SPENDING).where(*today, SPENDING.c.is_open)).all()
-        me = Holder.this_process() if reserved else None
+        me = _Process.this() if reserved else None
         return reduce(
             add, (_of_open(row, me) for row in reserved), Amount(int(calls), int(tokens), usd)
         )
@@ -215,10 +219,41 @@ class Budget:
         )
 
 
-def _of_open(row: sa.Row, me: Holder | None) -> Amount:
+@dataclass(frozen=True)
+class _Process:
+    """A process that has reserved a part of the budget; its reservation ends with it.
+
+    Attributes
+    ----------
+    machine : boot and process namespace; processes see each other's numbers if it is the same.
+    born : when the process began, since numbers are used again.
+    """
+
+    host: str
+    machine: str
+    pid: int
+    born: float
+
+    @classmethod
+    def this(cls) -> "_Process":
+        boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        processes = _PIDS.readlink() if _PIDS.is_symlink() else ""
+        born = psutil.Process().create_time()
+        return cls(socket.gethostname(), f"{boot} {processes}", os.getpid(), born)
+
+    def has_ended(self, me: "_Process") -> bool:
+        """Return whether the process table of this process shows that it has ended."""
+        if (self.host, self.machine) != (me.host, me.machine):
+            return False
+        try:
+            return psutil.Process(self.pid).create_time() != self.born
+        except psutil.Error:
+            return True
+
+
+def _of_open(row: sa.Row, me: _Process | None) -> Amount:
     """Return what counts of an open batch: what it spent, if its process was killed."""
-    holder = Holder(row.host, row.machine, row.pid, row.born)
-    if me and holder.is_beside(me) and not holder.runs_here():
+    if me and _Process(row.host, row.machine, row.pid, row.born).has_ended(me):
         return Amount(row.spent_calls, row.spent_tokens, row.spent_usd)
     return Amount(*(max(getattr(row, n), getattr(row, f"spent_{n}")) for n in _SPENT))
 

@@ -100,10 +100,7 @@ def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> b
 
 
 def unpack(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays and the description that were passed to `pack`.
-
-    Raise `CheckpointError` if the bytes are not safetensors, or have no description.
-    """
+    """Return what was passed to `pack`; raise `CheckpointError` if the bytes are something else."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

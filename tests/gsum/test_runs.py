@@ -98,11 +98,11 @@ def test_scores_and_their_comparison() -> None:
 
 def test_names_are_no_results(in_harbour: Path) -> None:
     with pytest.raises(
-        TypeError, match=r"takes two results of gsum.run, not 'gor' \(str\);.*gsum.open\(\"HOME"
+        TypeError, match=r"takes two results of gsum.run, not 'gor';.*gsum.open\(\"HOME"
     ):
         gsum.compare("gor", "dense")  # type: ignore[arg-type]
     found = run(questions=ASKED)
-    with pytest.raises(TypeError, match=r"not 'dense' \(str\)"):
+    with pytest.raises(TypeError, match=r"not 'dense';"):
         gsum.compare(found, "dense")  # type: ignore[arg-type]
     with pytest.raises(
         TypeError, match=r"takes the names of two methods, not <gsum.Result of bm25.*gsum.compare\("
