@@ -1,13 +1,12 @@
 """`CausalModel`: a causal language model for conversations."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsum_resources.llm.causal_weights import CausalWeights
-from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition
-from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning
+from gsum_resources.llm.grammar import Grammars, RequestError, n_repeated
+from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning, without_reasoning
 from gsum_resources.protocols.models import Request
 
 if TYPE_CHECKING:
@@ -15,22 +14,16 @@ if TYPE_CHECKING:
 
 _LONGEST_MARK = 8  # tokens of a mark that opens reasoning
 
-Message = dict[str, str]  # role and content
+Message = dict[str, str]  # role (system, user or assistant) and content
 
 
-class PromptError(ValueError):
-    """A prompt that the model cannot process."""
-
-
-@dataclass(frozen=True)
-class Generated:
-    """A turn of the model; `has_reasoning`: whether reasoning was removed from the text."""
+class Generated(NamedTuple):
+    """A turn of the model, without reasoning; `fault`: why it is useless, "" if it is not."""
 
     text: str
     tokens_in: int
     tokens_out: int
-    truncated: bool
-    has_reasoning: bool = False
+    fault: str
 
 
 class CausalModel:
@@ -39,112 +32,112 @@ class CausalModel:
     Parameters
     ----------
     constrained : whether a grammar restricts the tokens of a structured reply.
-    json_tokens : additional tokens of a structured reply, for names, quotes and brackets.
-    tokens_per_word : maximum length of a reply, tokens per requested word.
-    repetition_penalty : divisor of the logits of tokens that a free text already contains (Keskar
-        et al. 2019, 4.1), except those of the prompt; 1 is none.
     """
 
-    def __init__(
-        self,
-        weights: CausalWeights,
-        constrained: bool = True,
-        json_tokens: int = 1024,
-        tokens_per_word: float = 3,
-        repetition_penalty: float = 1.0,
-    ) -> None:
-        self._device = weights.device
+    def __init__(self, weights: CausalWeights, constrained: bool) -> None:
+        self._weights = weights
         self._tokenizer: Any = weights.tokenizer
         self._model: Any = weights.network
-        self._context = weights.context  # of prompt and reply together, tokens
-        self._json_tokens = json_tokens
-        self._tokens_per_word = tokens_per_word
-        self._repetition_penalty = repetition_penalty
-        config = self._model.generation_config  # greedy, whatever the model's own settings are
-        config.do_sample, config.num_beams, config.max_length = False, 1, None
-        config.temperature = config.top_p = config.top_k = None
+        # The packaged model fills any length; effect of the penalty on tokens that a free text
+        # already contains (Keskar et al. 2019, 4.1): see docs/models.md.
+        self._tokens_per_word, self._json_tokens, self._penalty = (
+            (1.5, 256, 1.1) if weights.is_packaged else (3, 1024, 1.0)
+        )
+        config = self._model.generation_config
         ends = config.eos_token_id
         if ends is None:
             ends = self._tokenizer.eos_token_id
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
-        config.eos_token_id = self._ends or None
-        config.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
+        config.update(  # greedy, whatever the model's own settings are
+            **{"do_sample": False, "num_beams": 1, "max_length": None},
+            **dict.fromkeys(("temperature", "top_p", "top_k")),
+            eos_token_id=self._ends or None,
+            pad_token_id=self._ends[0] if self._ends else 0,  # no effect on a single prompt
+        )
         self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
-        known = self._tokenizer.added_tokens_decoder.values()
-        self._special = [t.content for t in known if t.special and len(t.content) > 1]
+        known = self._tokenizer.added_tokens_decoder.items()
+        self._special = {i: token.content for i, token in known if token.special}
 
     def generate(self, messages: Sequence[Message], request: Request) -> Generated:
         """Return the model's next turn.
 
         Raises
         ------
-        PromptError
+        RequestError
             If prompt and reply do not fit into the context or the memory, or no grammar can be
             built for the request's schema.
         """
         import torch
 
-        turns = [message(m["role"], self._plain(m["content"])) for m in messages]
-        prompt = self._token_ids(turns)
+        device, context = self._weights.device, self._weights.context
+        prompt = self._token_ids(messages)
         max_new_tokens = 64 + round(self._tokens_per_word * request.max_words)
-        if len(prompt) + max_new_tokens > self._context:
-            raise PromptError(
+        if len(prompt) + max_new_tokens > context:
+            raise RequestError(
                 f"{len(prompt):,} tokens of prompt and {max_new_tokens:,} of reply exceed the "
-                f"model's context of {self._context:,}; give fewer or shorter passages, or use a "
+                f"model's context of {context:,}; give fewer or shorter passages, or use a "
                 "model with a longer context"
             )
         if request.schema:
-            max_new_tokens = min(max_new_tokens + self._json_tokens, self._context - len(prompt))
-        processors = self._processors(request, len(prompt), max_new_tokens)
-        loop = _Loop(len(prompt))
-        ids = torch.tensor([prompt], device=self._device)  # (1, tokens)
+            max_new_tokens = min(max_new_tokens + self._json_tokens, context - len(prompt))
+        has_grammar = request.schema is not None and self._constrained
+
+        def is_loop(input_ids: "torch.Tensor", scores: Any, **_: Any) -> "torch.Tensor":
+            repeated = n_repeated(input_ids[0, len(prompt) :].tolist())
+            return torch.tensor([repeated > 0], device=device)
+
+        ids = torch.tensor([prompt], device=device)  # (1, tokens)
         try:
             with torch.inference_mode():
                 whole = self._model.generate(
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
                     max_new_tokens=max_new_tokens,
-                    logits_processor=processors,
-                    stopping_criteria=None if request.schema and self._constrained else [loop],
+                    logits_processor=self._processors(request, len(prompt), max_new_tokens),
+                    stopping_criteria=None if has_grammar else [is_loop],
                 )
         except torch.OutOfMemoryError:
-            raise PromptError(
+            raise RequestError(
                 f"{len(prompt):,} tokens of prompt do not fit into the memory of the "
-                f"{self._device} together with the model; give fewer or shorter passages"
+                f"{device} together with the model; give fewer or shorter passages"
             ) from None
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends
-        unrepeated = reply[: len(reply) - loop.repeated]  # without the repetitions of a loop
-        text = self._decoded(unrepeated)
-        if not (request.schema and self._constrained):  # a grammar permits no reasoning
-            text = opens_reasoning(self._tokenizer.decode(prompt[-_LONGEST_MARK:])) + text
-        return Generated(text, len(prompt), len(reply), truncated)
+        if has_grammar:  # it permits no reasoning
+            text = self._decoded(reply)
+        else:
+            text = opens_reasoning(self._tokenizer.decode(prompt[-_LONGEST_MARK:]))
+            text += self._decoded(reply[: len(reply) - n_repeated(reply)])
+        sent = f"{request.instructions}\n{request.render()}"
+        answer = without_reasoning(text, sent, request.schema is not None).strip()
+        fault = ""
+        if truncated and request.schema:
+            fault = "it was cut off before its end"
+        if not answer:
+            fault = "the reply is empty"
+            if truncated and text.strip():
+                fault = "the reply was cut off within its reasoning; take a model without"
+        return Generated(answer, len(prompt), len(reply), fault)
 
     def _decoded(self, reply: Sequence[int]) -> str:
         """Return the text of a reply, with those special tokens only that delimit reasoning."""
-        known = self._tokenizer.added_tokens_decoder
-        special = {i: known[i].content for i in set(reply) if i in known and known[i].special}
-        if not (marks := delimits_reasoning(special.values())):
-            return self._tokenizer.decode(reply, skip_special_tokens=True)
-        ids = [i for i in reply if i not in special or special[i] in marks]
-        return self._tokenizer.decode(ids, skip_special_tokens=False)
+        special = {i: self._special[i] for i in set(reply) & self._special.keys()}
+        marks = delimits_reasoning(special.values())
+        return self._tokenizer.decode([i for i in reply if special.get(i) in marks | {None}])
 
-    def _processors(self, request: Request, start: int, room: int) -> list[Callable] | None:
+    def _processors(self, request: Request, start: int, room: int) -> list[Callable]:
         """Return the logits processors of a reply to a prompt of `start` tokens."""
+        from transformers import RepetitionPenaltyLogitsProcessor
+
         processors: list[Callable] = []
         if request.schema and self._constrained:
-            try:
-                mask = self._grammars.mask(request.schema, request.max_words, start, room)
-            except GrammarError as error:
-                raise PromptError(str(error)) from error
+            mask = self._grammars.mask(request.schema, request.max_words, start, room)
             processors.append(mask)
-        elif self._repetition_penalty != 1:
-            from transformers import RepetitionPenaltyLogitsProcessor
-
-            processors.append(RepetitionPenaltyLogitsProcessor(self._repetition_penalty, start))
+        elif self._penalty != 1:
+            processors.append(RepetitionPenaltyLogitsProcessor(self._penalty, start))
         if request.temperature:
-            processors.append(_GumbelNoise(request.temperature, request.seed))
-        return processors or None
+            processors.append(gumbel_noise(request.temperature, request.seed))
+        return processors
 
     @cached_property
     def _grammars(self) -> Grammars:
@@ -155,61 +148,37 @@ class CausalModel:
         """Return the tokens of the prompt, by the model's chat template if it has one."""
         from jinja2 import TemplateError
 
+        turns = [m | {"content": self._plain(m["content"])} for m in messages]
         if not self._tokenizer.chat_template:
-            text = "".join(f"{m['content']}\n\n" for m in messages)
+            text = "".join(f"{turn['content']}\n\n" for turn in turns)
             return self._tokenizer(text)["input_ids"]
         how = {"add_generation_prompt": True, "return_dict": True, "enable_thinking": False}
         try:
-            return self._tokenizer.apply_chat_template(messages, **how)["input_ids"]
+            return self._tokenizer.apply_chat_template(turns, **how)["input_ids"]
         except TemplateError:  # no system role
-            system, user, *following = messages
-            first = message("user", f"{system['content']}\n\n{user['content']}")
+            system, user, *following = turns
+            first = user | {"content": f"{system['content']}\n\n{user['content']}"}
             return self._tokenizer.apply_chat_template([first, *following], **how)["input_ids"]
 
     def _plain(self, text: str) -> str:
         """Return `text` with special tokens broken up, so that no document can end its turn."""
-        for token in self._special:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
+        for token in self._special.values():
+            if len(token) > 1:
+                text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
 
-class _Loop(Repetition):
-    """Stops a reply to a prompt of `start` tokens that only repeats itself."""
-
-    def __init__(self, start: int) -> None:
-        super().__init__()
-        self._start = start
-
-    def __call__(
-        self, input_ids: "torch.Tensor", scores: "torch.Tensor", **_: Any
-    ) -> "torch.Tensor":
-        """Return whether to stop, `(1,)`."""
-        import torch
-
-        self.read(input_ids[0, self._start + self.length :].tolist())
-        return torch.tensor([self.repeated > 0], device=input_ids.device)
-
-
-class _GumbelNoise:
-    """Turns greedy choice into sampling: the maximum of logits plus Gumbel noise is a sample.
+def gumbel_noise(temperature: float, seed: int) -> Callable[..., "torch.Tensor"]:
+    """Return a logits processor after which the greedy choice is a sample (Gumbel-max trick).
 
     The noise is drawn on the CPU, so that a seed has the same effect on every device.
     """
+    import torch
 
-    def __init__(self, temperature: float, seed: int) -> None:
-        import torch
+    generator = torch.Generator().manual_seed(seed & (2**63 - 1))
 
-        self._temperature = temperature
-        self._generator = torch.Generator().manual_seed(seed & (2**63 - 1))
+    def add_noise(input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
+        noise = torch.empty(scores.shape).exponential_(generator=generator).log()
+        return scores.float() / temperature - noise.to(scores.device)
 
-    def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Return noisy logits, `(1, vocabulary)`."""
-        import torch
-
-        noise = torch.empty(scores.shape).exponential_(generator=self._generator).log()
-        return scores.float() / self._temperature - noise.to(scores.device)
-
-
-def message(role: str, content: str) -> Message:
-    """Return a turn of a conversation; the role is "system", "user" or "assistant"."""
-    return {"role": role, "content": content}
+    return add_noise

@@ -8,6 +8,7 @@ objects, wherever the grammar allows one.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,47 +31,25 @@ _LEAST_REPEATED = 36  # tokens; a table's rule or a row of blanks is shorter
 _REPEATS = 2
 
 
-class GrammarError(ValueError):
-    """A schema without a grammar."""
+class RequestError(ValueError):
+    """A request that a local model cannot process."""
 
 
-class Repetition:
-    """Detects, token by token, that a text repeats itself.
+def n_repeated(ids: list[int]) -> int:
+    """Return how many tokens at the end only repeat those before them; 0 if that is no loop.
 
     A greedy model that has written the same three times will not stop.
     """
-
-    def __init__(self) -> None:
-        self._ids: list[int] = []
-        # by period: number of tokens equal to the one a period before
-        self._matched = [0] * (_LONGEST_PERIOD + 1)
-        self.repeated = 0  # tokens at the end that only repeat the text before them
-
-    @property
-    def length(self) -> int:
-        """Number of tokens that were read."""
-        return len(self._ids)
-
-    def read(self, ids: Sequence[int]) -> None:
-        """Continue the text with `ids`."""
-        for token in ids:
-            self._ids.append(token)
-            for period in range(1, min(len(self._ids) - 1, _LONGEST_PERIOD) + 1):
-                same = self._ids[-1 - period] == token
-                self._matched[period] = self._matched[period] + 1 if same else 0
-        loops = (
-            n
-            for period, n in enumerate(self._matched)
-            if n >= max(_REPEATS * period, _LEAST_REPEATED)
-        )
-        self.repeated = max(loops, default=0)
+    for period in range(1, min(_LONGEST_PERIOD, len(ids) // 3) + 1):
+        n = max(_REPEATS * period, _LEAST_REPEATED)
+        if ids[-n:] == ids[-n - period : -period]:
+            return n
+    return 0
 
 
 def repeats_itself(text: str) -> bool:
     """Return whether a text, possibly cut inside a word, ends in repeated words."""
-    repetition = Repetition()
-    repetition.read([hash(word) for word in _WORDS_AND_MARKS.findall(text)[:-1]])
-    return repetition.repeated > 0
+    return n_repeated([hash(word) for word in _WORDS_AND_MARKS.findall(text)[:-1]]) > 0
 
 
 class Grammars:
@@ -84,36 +63,36 @@ class Grammars:
         self._tokens = llguidance.hf.from_tokenizer(tokenizer, n_logits, list(ends))
 
     def mask(self, schema: type[BaseModel], max_words: int, start: int, room: int) -> "GrammarMask":
-        """Return a logits processor for one reply.
+        """Return a logits processor for a reply of `room` tokens to a prompt of `start` tokens.
 
         Raises
         ------
-        GrammarError
+        RequestError
             If no grammar can be built for the schema.
         """
-        import llguidance
+        from llguidance import LLMatcher
 
         bounded = reply_schema(schema, max_words)
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(
+        grammar = LLMatcher.grammar_from_json_schema(
             bounded,
             overrides={"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
         )
-        matcher = llguidance.LLMatcher(self._tokens, grammar)
+        matcher = LLMatcher(self._tokens, grammar)
         if matcher.is_error():
-            raise GrammarError(
+            raise RequestError(
                 f"no grammar can be built for the schema '{schema.__name__}' "
                 f"({matcher.get_error()}); set structured_output to 'prompt' in gsum.toml"
             )
         shortest = json.dumps(_skeleton(bounded, bounded))
         closing = 2 * len(self._tokenizer(shortest)["input_ids"]) + _SPARE_TOKENS
-        return GrammarMask(matcher, self._closers, self._n_logits, start, room - closing)
+        return GrammarMask(matcher, self._closers, start, room - closing)
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Masks of tokens that end a string, that end a list or object, open a list, end a value.
+        """Masks `(n_logits,)` of tokens that end something, in order of preference.
 
-        Only the last may contain a comma, after which a list continues. None may open an object: a
-        required list stays empty.
+        They end a string, end a list or object, open a list, end a value. Only the last may contain
+        a comma, after which a list continues. None may open an object: a required list stays empty.
         """
         import torch
 
@@ -130,40 +109,31 @@ class Grammars:
         ]
 
 
+@dataclass
 class GrammarMask:
     """Sets the logits of tokens that the grammar does not allow to minus infinity.
 
-    Parameters
-    ----------
-    closers : masks `(n_logits,)` of tokens that end something, in order of preference.
-    start : number of tokens of the prompt.
-    until : number of tokens of the reply after which it is closed.
+    It is called once for each token. After `until` tokens, the reply is closed.
     """
 
-    def __init__(
-        self, matcher: Any, closers: "list[torch.Tensor]", n_logits: int, start: int, until: int
-    ) -> None:
-        self._matcher = matcher
-        self._closers = closers
-        self._n_logits = n_logits
-        self._start = start
-        self._until = until
-        self._repetition = Repetition()
+    matcher: Any
+    closers: "list[torch.Tensor]"
+    start: int
+    until: int
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
         """Return the logits `(1, n_logits)`, minus infinity for forbidden tokens."""
         import numpy as np
         import torch
 
-        new_tokens = input_ids[0, self._start + self._repetition.length :].tolist()
-        if new_tokens:
-            self._matcher.consume_tokens(new_tokens)
-            self._repetition.read(new_tokens)
-        bits = np.frombuffer(self._matcher.compute_logit_bias(), np.uint8)
-        allowed = torch.from_numpy(bits[: self._n_logits] > 0)
-        if self._repetition.length >= self._until or self._repetition.repeated:
-            self._until = 0  # once begun, the closing continues
-            allowed = next((a for c in self._closers if (a := allowed & c).any()), allowed)
+        reply = input_ids[0, self.start :].tolist()
+        if reply:
+            self.matcher.consume_token(reply[-1])
+        bits = np.frombuffer(self.matcher.compute_logit_bias(), np.uint8)
+        allowed = torch.from_numpy(bits[: scores.shape[1]] > 0)
+        if len(reply) >= self.until or n_repeated(reply):
+            self.until = 0  # once begun, the closing continues
+            allowed = next((a for c in self.closers if (a := allowed & c).any()), allowed)
         return scores.masked_fill(~allowed.to(scores.device), -torch.inf)
 
 

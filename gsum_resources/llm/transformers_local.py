@@ -8,9 +8,8 @@ serve`, llama.cpp) and use the backend `openai_compatible`.
 import json
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
-from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -20,17 +19,15 @@ from pydantic import BaseModel
 
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
 from gsum_resources.engine.blocks import Engine
-from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
-from gsum_resources.llm.causal_weights import PACKAGED, CausalWeights
-from gsum_resources.llm.directions import json_directions
-from gsum_resources.llm.reasoning import without_reasoning
+from gsum_resources.llm.causal_model import CausalModel, Generated
+from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.llm.grammar import RequestError
+from gsum_resources.llm.openai_compatible import opening
 from gsum_resources.llm.replies import Read, StructureError, correction, plain_text, read
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings
 
-Sent = tuple[Reply, dict[str, Any] | None]
-"""A reply without `parsed`, and the values of that: its class may exist in one process only."""
 VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 
 
@@ -40,8 +37,8 @@ class TransformersModel:
     A reply may have `64 + 3 * max_words` tokens, a structured one 1,024 more as far as the context
     allows, within which a grammar closes it. A free text that reaches this length is accepted.
     Temperature 0 is greedy; otherwise each request is sampled with its own generator, seeded by the
-    request. The packaged model, which fills any length, gets fewer tokens and a penalty on
-    repetition. `threads` is by default the number of physical cores.
+    request. The packaged model gets fewer tokens and a penalty on repetition. `threads` is by
+    default the number of physical cores.
 
     Raises
     ------
@@ -51,7 +48,7 @@ class TransformersModel:
 
     def __init__(self, settings: LlmSettings, threads: int | None = None) -> None:
         self._settings = settings
-        self._requested_threads = threads
+        self._threads = threads
         self._weights = CausalWeights(settings)
         self._name = self._weights.name
         self._constrained = settings.structured_output != "prompt"
@@ -66,7 +63,7 @@ class TransformersModel:
     @property
     def window(self) -> Window | None:
         """Context window of the packaged model by its tokenizer; None: as in the settings."""
-        if self._settings.backend != PACKAGED:
+        if not self._weights.is_packaged:
             return None
 
         def count(texts: Sequence[str]) -> list[int]:
@@ -92,114 +89,87 @@ class TransformersModel:
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """Return one completion or error for each request, in order; prompts are never cut."""
         replies: dict[int, Reply] = {}
-        with self._lock, closing(self._replies(requests)) as arriving:
-            for index, reply in arriving:
-                replies[index] = reply
-                if on_reply:
-                    on_reply(index, reply)
+
+        def store(index: int, reply: Reply) -> None:
+            replies[index] = reply
+            if on_reply:
+                on_reply(index, reply)
+
+        threads = self._threads or physical_cores()
+        with self._lock:
+            _ = self._loaded if requests else None  # loaded once, before threads need it
+            if not self._runs_together:
+                with torch_threads(threads):
+                    for index, request in enumerate(requests):
+                        store(index, self._reply(request))
+            else:
+                with single_threaded_pool(threads) as pool:
+                    index_of = {pool.submit(self._reply, r): i for i, r in enumerate(requests)}
+                    try:
+                        for future in as_completed(index_of):
+                            store(index_of[future], future.result())
+                    finally:
+                        pool.shutdown(cancel_futures=True)
         return [replies[index] for index in range(len(requests))]
 
-    def _replies(self, requests: Sequence[Request]) -> Generator[tuple[int, Reply], None, None]:
-        """Yield index and reply as they arrive; closing it cancels requests that have not begun."""
-        _ = self._loaded if requests else None  # loaded once, before threads need it
-        if self._at_once == 1:
-            with torch_threads(self._threads):
-                yield from enumerate(map(self._reply, requests))
-            return
-        with single_threaded_pool(self._at_once) as pool:
-            index_of = {pool.submit(self._reply, request): i for i, request in enumerate(requests)}
-            try:
-                for future in as_completed(index_of):
-                    yield index_of[future], future.result()
-            finally:
-                for future in index_of:
-                    future.cancel()
-
     @property
-    def _at_once(self) -> int:
-        """Number of concurrent requests: for the packaged model one per core, on one thread each.
+    def _runs_together(self) -> bool:
+        """Whether as many requests run at once as there are threads, on one thread each.
 
         Threads of a small model that share a matrix product wait longer than they compute.
         """
-        is_small = self._settings.backend == PACKAGED and self._weights.device == "cpu"
-        return self._threads if is_small else 1
-
-    @property
-    def _threads(self) -> int:
-        return self._requested_threads or physical_cores()
+        return self._weights.is_packaged and self._weights.device == "cpu"
 
     @cached_property
     def _loaded(self) -> CausalModel:
-        if self._settings.backend == PACKAGED:
-            return CausalModel(
-                self._weights,
-                self._constrained,
-                json_tokens=256,
-                tokens_per_word=1.5,
-                repetition_penalty=1.1,  # effect: see docs/models.md
-            )
         return CausalModel(self._weights, self._constrained)
 
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()
-        generated: list[Generated] = []
-
-        def account() -> dict[str, Any]:
-            return {
-                "calls": len(generated),
-                "retries": max(0, len(generated) - 1),
-                "tokens_in": sum(turn.tokens_in for turn in generated),
-                "tokens_out": sum(turn.tokens_out for turn in generated),
-                "latency_s": time.perf_counter() - started,
-            }
-
+        turns: list[Generated] = []
+        text, parsed, problem = "", None, None
         try:
-            text, parsed = self._converse(request, generated)
-        except (StructureError, PromptError) as problem:
+            text, parsed = self._converse(request, turns)
+        except (StructureError, RequestError) as error:
+            problem = error
+        account: dict[str, Any] = {
+            "calls": len(turns),
+            "retries": max(0, len(turns) - 1),
+            "tokens_in": sum(turn.tokens_in for turn in turns),
+            "tokens_out": sum(turn.tokens_out for turn in turns),
+            "latency_s": time.perf_counter() - started,
+        }
+        if problem:
             message = f"{self._name}: {request.described}: {problem}"
-            text = generated[-1].text if generated else ""
+            text = turns[-1].text if turns else ""
             repeats = isinstance(problem, StructureError)
-            return CompletionError(message, self._name, **account(), text=text, repeats=repeats)
+            return CompletionError(message, self._name, **account, text=text, repeats=repeats)
         value, slips = parsed or (None, ())
-        return Completion(text, self._name, **account(), parsed=value, slips=slips)
+        return Completion(text, self._name, **account, parsed=value, slips=slips)
 
     def _converse(
-        self, request: Request, generated: list[Generated]
+        self, request: Request, turns: list[Generated]
     ) -> tuple[str, Read[BaseModel] | None]:
-        """Return the first usable reply; all replies are appended to `generated`."""
-        instructions, corrections = request.instructions, 0
-        if request.schema:
-            instructions += "\n\n" + json_directions(request.schema)
-            corrections = self._settings.max_repairs
-        messages = [message("system", instructions), message("user", request.render())]
+        """Return the first usable reply; all replies are appended to `turns`."""
+        messages = opening(request, "prompt")
         while True:
             turn = self._loaded.generate(messages, request)
-            prompt = f"{request.instructions}\n{request.render()}"
-            answer = without_reasoning(turn.text, prompt, request.schema is not None).strip()
-            generated.append(replace(turn, text=answer, has_reasoning=answer != turn.text.strip()))
+            turns.append(turn)
             try:
-                return _usable(generated[-1], request)
+                if turn.fault:
+                    raise StructureError(turn.fault)
+                if not request.schema:
+                    return plain_text(turn.text), None
+                parsed = read(turn.text, request.schema)
+                values = parsed.value.model_dump(mode="json")
+                return json.dumps(values, ensure_ascii=False), parsed
             except StructureError as problem:
-                if len(generated) > corrections:
+                if not request.schema or len(turns) > self._settings.max_repairs:
                     raise
                 messages += [
-                    message("assistant", generated[-1].text),
-                    message("user", correction(problem)),
+                    {"role": "assistant", "content": turn.text},
+                    {"role": "user", "content": correction(problem)},
                 ]
-
-
-def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel] | None]:
-    text = generated.text
-    if not text and generated.has_reasoning and generated.truncated:
-        raise StructureError("the reply was cut off within its reasoning; take a model without")
-    if not text:
-        raise StructureError("the reply is empty")
-    if not request.schema:
-        return plain_text(text), None
-    if generated.truncated:
-        raise StructureError("it was cut off before its end")
-    parsed = read(text, request.schema)
-    return json.dumps(parsed.value.model_dump(mode="json"), ensure_ascii=False), parsed
 
 
 class SpreadModel:
@@ -217,33 +187,31 @@ class SpreadModel:
         """Return one completion or error for each request, in order."""
         threads = self._engine.threads
         size = threads or 1
-        sent = self._engine.map_blocks(
+        blocks = self._engine.map_blocks(
             partial(_complete_of, self._model.unloaded(threads)),
             (requests[i : i + size] for i in range(0, len(requests), size)),
             step="requests answered",
             model=self.identity,
         )
         replies = []
-        for index, (reply, values) in enumerate(chain.from_iterable(sent)):
+        for index, reply in enumerate(chain.from_iterable(blocks)):
             schema = requests[index].schema
-            if isinstance(reply, Completion) and schema and values is not None:
-                reply = replace(reply, parsed=schema.model_validate(values))
+            if isinstance(reply, Completion) and schema:
+                reply = replace(reply, parsed=schema.model_validate_json(reply.text))
             replies.append(reply)
             if on_reply:
                 on_reply(index, reply)
         return replies
 
 
-def _complete_of(model: TransformersModel) -> Callable[[Sequence[Request]], list[Sent]]:
-    """Return the function that answers a block of requests."""
+def _complete_of(model: TransformersModel) -> Callable[[Sequence[Request]], list[Reply]]:
+    """Return the function that answers a block of requests.
 
-    def answer(requests: Sequence[Request]) -> list[Sent]:
-        sent: list[Sent] = []
-        for reply in model.complete(requests):
-            if isinstance(reply, Completion) and reply.parsed is not None:
-                sent.append((replace(reply, parsed=None), reply.parsed.model_dump()))
-            else:
-                sent.append((reply, None))
-        return sent
+    Its replies have no `parsed`, whose class may exist in one process only.
+    """
+
+    def answer(requests: Sequence[Request]) -> list[Reply]:
+        replies = model.complete(requests)
+        return [replace(r, parsed=None) if isinstance(r, Completion) else r for r in replies]
 
     return answer

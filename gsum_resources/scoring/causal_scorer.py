@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_form_batches, filled_up
+from gsum_resources.embedding.batches import equal_form_batches
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool
 from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.protocols.models import OnRow, ScorerUnavailableError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 VERSION = "1"  # raise it with every change of what is scored, so that memos expire
 
 # Logits take vocabulary x 2 to 4 bytes a token: 8,192 tokens over 150,000 words are 2.5 GB in
-# bfloat16. On a CPU, batches of several candidates were not faster.
-_BATCH_TOKENS = {"cuda": 8192, "cpu": 512}
+# bfloat16. On a CPU each candidate runs alone: batches were not faster, and round differently.
+_BATCH_TOKENS = {"cuda": 8192, "cpu": 1}
 _PLAIN = {"add_special_tokens": False, "verbose": False}
 
 
@@ -37,18 +37,9 @@ class CausalScorer:
     half of the model's context in tokens; the separator belongs to the passage's half. Blank texts
     get NaN.
 
-    Batches are formed by `equal_form_batches`, so that the score of a pair does not depend on other
-    pairs, on a CPU not even in its last bit. There, several passages run in parallel, on one thread
-    each: threads that share a matrix product wait for each other, on a busy machine ten times as
-    long as they compute.
-
-    Parameters
-    ----------
-    settings : `model` is a folder or a hub id, `version` is part of the identity.
-    batch_tokens : maximum number of tokens in a batch, padding included; None: a default for the
-        device.
-    threads : number of passages that run in parallel on a CPU; None: the physical cores available
-        to the process.
+    On a CPU, `threads` passages run in parallel (default: the physical cores), on one thread each:
+    threads that share a matrix product wait for each other. There a score does not depend on the
+    other candidates, not even in its last bit.
 
     Raises
     ------
@@ -58,23 +49,19 @@ class CausalScorer:
 
     is_pairwise = True
 
-    def __init__(
-        self, settings: ScorerSettings, batch_tokens: int | None = None, threads: int | None = None
-    ) -> None:
+    def __init__(self, settings: ScorerSettings, threads: int | None = None) -> None:
         self._settings = settings
-        self._backend = settings.backend
         self._threads = threads
         self._weights = CausalWeights(settings)
-        self._batch_tokens = batch_tokens
 
     @property
     def identity(self) -> str:
         """The hub id, or a digest of the weights and the tokenizer."""
-        return f"{self._backend}-{VERSION}/{self._weights.identity}"
+        return f"{self._settings.backend}-{VERSION}/{self._weights.identity}"
 
     def unloaded(self, threads: int | None) -> "CausalScorer":
         """Return an equal scorer without weights, for another process."""
-        return CausalScorer(self._settings, self._batch_tokens, threads)
+        return CausalScorer(self._settings, threads)
 
     def score(
         self,
@@ -97,11 +84,9 @@ class CausalScorer:
 
     def _token_ids(self, texts: set[str]) -> dict[str, np.ndarray]:
         """Return the token ids of each text, without special tokens; none for a blank text."""
-        nonblank = [text for text in texts if text.strip()]
-        stripped = [text.strip() for text in nonblank]
-        ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if nonblank else []
-        blank = {text: np.zeros(0, np.int64) for text in texts}
-        return blank | {t: np.asarray(i, np.int64) for t, i in zip(nonblank, ids, strict=True)}
+        stripped = [text.strip() for text in texts]
+        ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if texts else []
+        return {text: np.asarray(i, np.int64) for text, i in zip(texts, ids, strict=True)}
 
     @cached_property
     def _around(self) -> tuple[np.ndarray, np.ndarray]:
@@ -116,72 +101,60 @@ class CausalScorer:
         """Return the scores of a passage's candidates, all given as token ids."""
         import torch
 
+        weights = self._weights
         before, behind = self._around
-        half = self._weights.context // 2
+        half = weights.context // 2
         room = max(1, half - len(before) - len(behind))
         prefix = np.concatenate([before, context[-room:], behind])
         scores = np.full(len(candidates), np.nan)
-        wanted = [i for i, ids in enumerate(candidates) if len(ids) and len(context)]
-        if not wanted:
+        lengths = np.array([min(half, len(ids)) for ids in candidates], np.int64)
+        wanted = np.flatnonzero(lengths) if len(context) else []
+        if not len(wanted):
             return scores
-        cut = [candidates[i][:half] for i in wanted]
-        lengths = np.array([len(ids) for ids in cut], np.int64)
-        batch_tokens = self._batch_tokens or _BATCH_TOKENS[self._weights.device]
+        batches = equal_form_batches(lengths[wanted], half, _BATCH_TOKENS[weights.device])
         try:
             with torch.inference_mode():
-                cache = self._read(prefix[:-1])
-                for run_length, batch in equal_form_batches(lengths, half, batch_tokens):
-                    chosen = [cut[i] for i in batch]
-                    values = self._batch(prefix, cache, chosen, run_length)
-                    scores[[wanted[i] for i in batch]] = values / lengths[batch]
+                ids = self._tensor(prefix[None, :-1])
+                read = weights.network.base_model(input_ids=ids, use_cache=True)
+                for run_length, batch in batches:
+                    rows = wanted[batch]
+                    chosen = [candidates[i][:half] for i in rows]
+                    values = self._batch(prefix, read.past_key_values, chosen, run_length)
+                    scores[rows] = values / lengths[rows]
         except torch.OutOfMemoryError:
             raise ScorerUnavailableError(
                 f"{len(prefix):,} tokens of a passage and {lengths.max():,} of its candidate do "
-                f"not fit into the memory of the {self._weights.device} with the model "
-                f"'{self._weights.name}'; set a smaller model in [scorer] of gsum.toml"
+                f"not fit into the memory of the {weights.device} with the model "
+                f"'{weights.name}'; set a smaller model in [scorer] of gsum.toml"
             ) from None
         return scores
-
-    def _read(self, prefix: np.ndarray) -> Any:
-        """Return the keys and values of `prefix`, without computing logits."""
-        ids = self._tensor(prefix[None])
-        return self._weights.network.base_model(input_ids=ids, use_cache=True).past_key_values
 
     def _batch(
         self, prefix: np.ndarray, cache: Any, candidates: Sequence[np.ndarray], run_length: int
     ) -> np.ndarray:
         """Return the summed log-probabilities of candidates after `prefix`, `(n_candidates,)`."""
-        n_rows = len(candidates)
-        if self._weights.device == "cpu":
-            n_rows, _ = filled_up(n_rows, run_length, "float32", threads=1)
+        from torch.nn.functional import cross_entropy
+
         # Each row begins with the prefix's last token, which predicts the candidate's first.
-        ids = np.zeros((n_rows, run_length), np.int64)
-        mask = np.zeros((n_rows, len(prefix) - 1 + run_length), np.int64)
-        mask[:, : len(prefix)] = 1
-        for row in range(n_rows):  # rows beyond the candidates repeat them
-            candidate = candidates[row % len(candidates)]
-            ids[row, 0] = prefix[-1]
+        ids = np.zeros((len(candidates), run_length), np.int64)
+        mask = np.zeros((len(candidates), len(prefix) - 1 + run_length), np.int64)
+        ids[:, 0] = prefix[-1]
+        for row, candidate in enumerate(candidates):
             ids[row, 1 : len(candidate)] = candidate[:-1]
-            mask[row, len(prefix) : len(prefix) - 1 + len(candidate)] = 1
+            mask[row, : len(prefix) - 1 + len(candidate)] = 1
         row_cache = copy.deepcopy(cache)
-        if n_rows > 1:
-            row_cache.batch_repeat_interleave(n_rows)
+        row_cache.batch_repeat_interleave(len(candidates))
         # Padding is on the right: positions follow from the length of the cache.
         logits = self._weights.network(
             input_ids=self._tensor(ids),
             attention_mask=self._tensor(mask),
             past_key_values=row_cache,
-        ).logits  # (rows, run_length, vocabulary)
-        rows = zip(logits, candidates, strict=False)  # without the repeated rows
-        return np.array([self._log_probability(row, candidate) for row, candidate in rows])
-
-    def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
-        """Return the sum over the candidate's tokens, nats, for logits `(run_length, n_words)`."""
-        import torch
-
-        return -torch.nn.functional.cross_entropy(
-            logits[: len(candidate)].float(), self._tensor(candidate), reduction="sum"
-        ).item()
+        ).logits  # (n_candidates, run_length, vocabulary)
+        sums = [
+            -cross_entropy(row[: len(words)].float(), self._tensor(words), reduction="sum").item()
+            for row, words in zip(logits, candidates, strict=True)
+        ]
+        return np.array(sums)
 
     def _tensor(self, values: np.ndarray) -> "torch.Tensor":
         import torch

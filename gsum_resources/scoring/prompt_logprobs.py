@@ -49,16 +49,15 @@ class ServedScorer:
     """A `PassageScorer` served over HTTP.
 
     The score is the mean over the candidate's tokens of log P(token | passage, "\\n\\n", the tokens
-    before), in nats. To find the candidate's tokens, the passage alone is requested first, once per
-    passage: they are the tokens after the passage's own. The positions that servers report
-    (`text_offset`) are unusable: vLLM includes special tokens, and counts a character of several
-    tokens once for each.
+    before), in nats. The candidate's tokens are those after the passage's own, for which the
+    passage is requested alone, once. The positions that servers report (`text_offset`) are
+    unusable: vLLM includes special tokens, and counts a character of several tokens once for each.
 
     A prompt has at most `max_tokens` tokens, at two bytes of UTF-8 per token (a cautious estimate:
     English has four or five, Chinese two to three): the last `max_tokens` bytes of the passage and
-    the first of the candidate. Blank texts get NaN, and so does a pair that the server rejects; the
-    reason is logged. `tokens_read` are those processed so far, as counted by the server, or
-    estimated at four bytes each.
+    the first of the candidate. Blank texts and pairs that the server rejects get NaN, the latter
+    with a warning. `tokens_read` are those processed so far, as counted by the server, or estimated
+    at four bytes each.
     """
 
     is_pairwise = True
@@ -67,20 +66,16 @@ class ServedScorer:
         self._settings = settings
         self._endpoint = endpoint
         self._name = f"scorer '{settings.model}' at {settings.base_url}"
+        self.usd_per_million_tokens = settings.usd_per_million_tokens
         self.tokens_read = 0
 
     @property
     def identity(self) -> str:
         """Backend, model, version and window."""
         settings = self._settings
-        fields = [f"openai_compatible-{VERSION}", settings.model]
-        fields += [f"version={settings.version}"] if settings.version else []
-        return "/".join([*fields, f"window={settings.max_tokens}"])
-
-    @property
-    def usd_per_million_tokens(self) -> float:
-        """Price from the settings."""
-        return self._settings.usd_per_million_tokens
+        version = f"/version={settings.version}" if settings.version else ""
+        window = f"window={settings.max_tokens}"
+        return f"openai_compatible-{VERSION}/{settings.model}{version}/{window}"
 
     def score(
         self,
@@ -94,37 +89,33 @@ class ServedScorer:
         for start in range(0, len(contexts), at_once):
             rows = range(len(contexts))[start : start + at_once]
             try:
-                self._score_rows(rows, contexts, candidates, scores)
+                pairs = self._pairs(rows, contexts, candidates)
+
+                def store(nth: int, score: float, pairs: list[_Pair] = pairs) -> None:
+                    scores[pairs[nth].row][pairs[nth].column] = score
+
+                self._endpoint.map(self._score_pair, pairs, store)
             finally:
                 if on_row:
                     for row in rows:
                         on_row(row, scores[row])
         return scores
 
-    def _score_rows(
-        self,
-        rows: range,
-        contexts: Sequence[str],
-        candidates: Sequence[Sequence[str]],
-        scores: list[np.ndarray],
-    ) -> None:
-        """Score these rows and store the results in `scores`."""
+    def _pairs(
+        self, rows: range, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
+    ) -> list[_Pair]:
+        """Return the pairs of these rows to score; the tokens of the passages are requested."""
         most = self._settings.max_tokens // 2 * _BYTES_PER_TOKEN
         nonblank = [row for row in rows if contexts[row].strip()]
         end, beginning = slice(-most, None), slice(most)
         openings = [_bytes_of(contexts[row].strip(), end) + SEPARATOR for row in nonblank]
-        read = self._endpoint.map(self._read, openings)
-        pairs = [
+        prompts = self._endpoint.map(self._read, openings)
+        return [
             _Pair(row, column, opening, prompt.tokens, _bytes_of(candidate.strip(), beginning))
-            for row, opening, prompt in zip(nonblank, openings, read, strict=True)
+            for row, opening, prompt in zip(nonblank, openings, prompts, strict=True)
             for column, candidate in enumerate(candidates[row])
             if prompt and candidate.strip()
         ]
-
-        def keep(nth: int, score: float) -> None:
-            scores[pairs[nth].row][pairs[nth].column] = score
-
-        self._endpoint.map(self._score_pair, pairs, keep)
 
     async def _score_pair(self, pair: _Pair) -> float:
         """Return the score in nats per token, or NaN."""
@@ -145,8 +136,7 @@ class ServedScorer:
     async def _read(self, prompt: str) -> _Prompt | None:
         """Return the server's tokens of a prompt, or None if it rejects the prompt."""
         body = {"model": self._settings.model, "prompt": prompt, "temperature": 0}
-        # the minimum that all servers accept
-        body |= {"max_tokens": 1, "echo": True, "logprobs": 1}
+        body |= {"max_tokens": 1, "echo": True, "logprobs": 1}  # 1: the minimum of all servers
         try:
             answer = await self._endpoint.post("/completions", body, 1, self._prompt)
         except EndpointError as error:

@@ -94,7 +94,8 @@ class MovableModel(FirstWords):
         reply = super()._one(request)
         assert isinstance(reply, Completion)
         parsed = request.schema(word=reply.text) if request.schema else None
-        return Completion(reply.text, "m", 1, 1, 0.0, parsed)
+        text = parsed.model_dump_json() if parsed else reply.text
+        return Completion(text, "m", 1, 1, 0.0, parsed)
 
 
 @pytest.fixture
@@ -188,7 +189,8 @@ def test_replies_from_elsewhere_have_the_class_of_the_request() -> None:
     engine, received = ByReference(), []
     model = SpreadModel(MovableModel(), engine)  # type: ignore[arg-type]
     replies = model.complete(requests, lambda index, reply: received.append((index, reply)))
-    assert [reply.text for reply in replies] == [f"word{i}" for i in range(5)]
+    texts = [f'{{"word":"word{i}"}}' if i % 2 else f"word{i}" for i in range(5)]
+    assert [reply.text for reply in replies] == texts
     assert replies[1].parsed == schema(word="word1")  # type: ignore[union-attr]
     assert replies[0].parsed is None  # type: ignore[union-attr]
     assert received == list(enumerate(replies))

@@ -17,7 +17,7 @@ from gsum_resources.scoring.prompt_logprobs import ServedScorer
 from gsum_resources.settings.schema import ScorerSettings
 from tests.scoring.tiny_models import Oracle, write_model
 from tests.servers.clients import client_of, settings_for
-from tests.servers.replies import logprobs_of, tokens_of
+from tests.servers.replies import logprobs_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 CONTEXTS = ["The boat met the lamp.", "Winter came to the harbour.\n"]
@@ -122,26 +122,27 @@ def test_server_without_prompt_log_probabilities_is_reported_once(
         assert remedy in str(e.value)
 
 
-def test_failing_pair_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    candidates = [["A bridge.", "poison here", "A boat."], ["poison too"], [""]]
-    contexts = [*CONTEXTS, "poison"]
+def test_failing_pair_costs_only_itself_and_blanks_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    candidates = [["A bridge.", "poison here", "A boat."], ["poison too"], [" "], ["A boat."]]
+    contexts = [*CONTEXTS, "poison", " \n"]
     with (
         caplog.at_level(logging.WARNING),
-        scorer_of(tmp_path, {"max_retries": 0}, always_fail="poison") as (scorer, _),
+        scorer_of(tmp_path, {"max_retries": 0}, always_fail="poison") as (scorer, server),
     ):
         scores = scorer.score(contexts, candidates)
-    assert [np.isnan(row).tolist() for row in scores] == [[False, True, False], [True], [True]]
+    assert [np.isnan(row).tolist() for row in scores] == [
+        [False, True, False],
+        [True],
+        [True],
+        [True],
+    ]
+    assert len(server.lines(PATH)) == 7  # three passages, four pairs
     assert scores[0][0] == pytest.approx(expected(CONTEXTS[0], "A bridge."))
     assert len(caplog.messages) == 3
     assert "no score of the prompt that ends in" in caplog.text
     assert "500: The server had an error" in caplog.text
-
-
-def test_blank_texts_are_not_requested(tmp_path: Path) -> None:
-    with scorer_of(tmp_path) as (scorer, server):
-        scores = scorer.score(["A boat.", " \n"], [["", "A lamp.", " "], ["A lamp."]])
-        assert np.isnan(np.concatenate(scores)).tolist() == [True, False, True, True]
-        assert len(server.lines(PATH)) == 2
 
 
 def test_prompt_truncated_by_the_server_has_no_score(tmp_path: Path) -> None:
@@ -166,16 +167,14 @@ def test_scores_are_reported_before_the_server_is_given_up(tmp_path: Path) -> No
     np.testing.assert_allclose(received[0][known], np.array(all_expected()[0])[known])
 
 
-@pytest.mark.parametrize("counts", [True, False])
-def test_tokens_are_counted(tmp_path: Path, counts: bool) -> None:
-    with scorer_of(tmp_path, {"usd_per_million_tokens": 2.0}, usage=counts) as (scorer, server):
+def test_tokens_are_estimated_where_the_server_counts_none(tmp_path: Path) -> None:
+    with scorer_of(tmp_path, {"usd_per_million_tokens": 2.0}, usage=False) as (scorer, _):
         assert isinstance(scorer, Metered)
         assert scorer.usd_per_million_tokens == 2.0
         scorer.score(["A boat."], [["A lamp went out."]])
-        prompts = ["A boat.\n\n", "A boat.\n\nA lamp went out."]
-        rule = tokens_of if counts else lambda text: len(text) // 4
-        assert scorer.tokens_read == sum(map(rule, prompts))
-        assert len(server.lines(PATH)) == 2
+        assert (
+            scorer.tokens_read == len("A boat.\n\n") // 4 + len("A boat.\n\nA lamp went out.") // 4
+        )
 
 
 def test_identity_distinguishes_models_and_windows() -> None:

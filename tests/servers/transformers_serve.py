@@ -19,17 +19,23 @@ CHAT_TEMPLATE = (
 )
 
 
+def byte_tokenizer(*marks: str) -> Any:
+    """A tokenizer whose tokens are `marks` and single bytes."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    tokens = [*marks, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
 def write_causal_lm(folder: Path, context: int = 4096) -> Path:
     """A Llama of two layers and 32 dimensions over single bytes, with a chat template."""
     import torch
     import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *alphabet])}
-    tokenizer = Tokenizer(models.BPE(vocabulary, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = byte_tokenizer("<s>", "</s>")
     namespace: Any = transformers  # its lazy names are unknown to the type checker
     fast = namespace.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>"
@@ -38,7 +44,7 @@ def write_causal_lm(folder: Path, context: int = 4096) -> Path:
     fast.save_pretrained(folder)
     torch.manual_seed(0)
     config = namespace.LlamaConfig(
-        vocab_size=len(vocabulary),
+        vocab_size=tokenizer.get_vocab_size(),
         hidden_size=32,
         intermediate_size=48,
         num_hidden_layers=2,
