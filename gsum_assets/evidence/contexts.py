@@ -38,10 +38,6 @@ def adaptive_contexts(
     The network was trained on passages of one document: over several, expected F1 stops too early,
     so that at least `k` are read. A question without search terms ("Summarize the story") gets
     everything in reading order, or the first `k` of its ranking.
-
-    Parameters
-    ----------
-    chunks : the table `chunks` of the corpus; texts are read of passages that may be shown.
     """
     sizes = chunks.columns(["chunk_id", "document_id", "n_tokens"])
     texts = queries["text"].to_pylist()
@@ -128,15 +124,10 @@ def _fits(
 
 
 def expected_f1(probabilities: np.ndarray, expected: float) -> np.ndarray:
-    """Return the expected F1 of each prefix, `(n,)`: 2 · sum of its p / (k + sum of all p).
+    """Return the expected F1 of each prefix of passages, best first, `(n,)`.
 
-    The F1 of a set of k passages of which a are evidence, out of b, is 2a / (k + b); numerator and
-    denominator are replaced by their expectations.
-
-    Parameters
-    ----------
-    probabilities : of the best passages of the scope, best first, `(n,)`.
-    expected : sum of the probabilities of all passages of the scope.
+    The F1 of k passages of which a are evidence, out of b, is 2a / (k + b). Expectations replace a,
+    the sum of their probabilities, and b, which is `expected`, the sum over all of the scope.
     """
     lengths = np.arange(1, len(probabilities) + 1)
     return 2 * np.cumsum(probabilities) / (lengths + expected)

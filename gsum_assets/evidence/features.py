@@ -29,9 +29,7 @@ SITUATION = (
     "scope: best sentence",
 )
 OWN = (*(name + form for name in SIGNALS for form in FORMS), *SPEAKER, *POSITION, *SITUATION)
-"""Names of the features in the order of their columns; those of one group share what is before
-the colon."""
-
+"""Names of the features, by column; those of one group share what is before the colon."""
 
 _AROUND = ("dense", "BM25", "best 3 sentences", "words of the question", "all signals")
 _COMBINED = (
@@ -75,10 +73,7 @@ def signals(
 ) -> Mapping[str, np.ndarray]:
     """Return scores of all passages by the name of the signal, `(n,)` each.
 
-    Parameters
-    ----------
-    bm25 : of each passage for the question, `(n,)`.
-    having : which of the question's terms each passage has, `(n_terms, n)`.
+    `bm25` is that of each passage, `(n,)`, `having` says which terms each has, `(n_terms, n)`.
     """
     vectors = scope.sentences.vectors
     similar = np.round(vectors @ question.vector, 6) if len(vectors) else np.empty(0)

@@ -1,8 +1,8 @@
 """The networks that judge passages, in NumPy, since torch takes seconds to load.
 
-Every layer adds to the state of a passage (He et al., 2016) what its own state and the messages
-give that come along edges of five kinds: from the previous and next passage, from those before and
-behind them, and from the most similar ones. Networks of several seeds are averaged in probability.
+Every layer adds to the state of a passage (He et al., 2016) what its own state and messages give,
+by five kinds of edges: from the previous and next passage, those before and behind them, and the
+most similar ones. Networks of several seeds are averaged in probability.
 """
 
 import json

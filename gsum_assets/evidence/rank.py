@@ -1,7 +1,7 @@
 """Rankings of all questions by the probability that a passage holds evidence."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -75,11 +75,9 @@ def rank(
     A question without search terms ("Summarize the meeting") has no evidence in particular; its
     passages are ranked by similarity.
 
-    Parameters
-    ----------
-    n_candidates : passages judged beside their neighbours, in a scope with more.
-    prose : network for scopes without speakers; None: `network`.
-    explains : False: without reasons, each of which takes as long as the probabilities.
+    `n_candidates` passages are judged beside their neighbours, in a scope with more. `prose` is the
+    network for scopes without speakers, by default `network`. Without `explains` there are no
+    reasons, each of which takes as long as the probabilities.
     """
 
     def network_for(scope: Scope) -> Network:
@@ -87,16 +85,8 @@ def rank(
 
     rankings: dict[int, pa.Table] = {}
     judgements: dict[int, pa.Table] = {}
-    for judged in judge(
-        collection,
-        sentences,
-        questions,
-        texts,
-        words,
-        n_candidates,
-        clock,
-        lambda scope: network_for(scope).reads_graph,
-    ):
+    inputs = collection, sentences, questions, texts, words, n_candidates, clock
+    for judged in judge(*inputs, lambda scope: network_for(scope).reads_graph):
         started = clock()
         chosen, ids = network_for(judged.scope), judged.scope.ids
         edges = edges_of(judged.scope) if chosen.reads_graph else []
@@ -121,15 +111,14 @@ def rank(
             "reasons": because + [[]] * (len(order) - len(because)),
         }
         judgements[judged.number] = pa.table(rows, TABLES["evidence.probabilities"].schema)
+
+    def in_order(table: str, rows: dict[int, pa.Table]) -> pa.Table:
+        parts = [TABLES[table].empty(), *(rows[number] for number in sorted(rows))]
+        return pa.concat_tables(parts).combine_chunks()
+
     return EvidenceRanking(
-        _joined("rankings", rankings), _joined("evidence.probabilities", judgements)
+        in_order("rankings", rankings), in_order("evidence.probabilities", judgements)
     )
-
-
-def _joined(table: str, rows: Mapping[int, pa.Table]) -> pa.Table:
-    """Return the rows of all questions in their order."""
-    parts = [TABLES[table].empty(), *(rows[number] for number in sorted(rows))]
-    return pa.concat_tables(parts).combine_chunks()
 
 
 def judge(
@@ -144,9 +133,7 @@ def judge(
 ) -> Iterator[Judged]:
     """Yield the features of each question's passages, scope by scope; parameters as in `rank`.
 
-    Parameters
-    ----------
-    reads_graph : whether the features of a scope include those of the graph.
+    `reads_graph` says whether the features of a scope include those of the graph.
 
     Raises
     ------

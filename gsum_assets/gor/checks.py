@@ -21,15 +21,9 @@ def source_ranks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rank the source of each question that has one; equal scores count as ahead of it.
 
-    Parameters
-    ----------
-    embeddings : node embeddings, `(n_nodes, dim)`, trained ones or the graph's own features.
-    temperature : divisor of the similarities in the softmax.
-
-    Returns
-    -------
-    chunk_ranks, ranks : rank among chunks and among all nodes, from 1, `(n_questions,)`.
-    entropy : of the softmax over the similarities to all nodes, nats, `(n_questions,)`.
+    From node embeddings, `(n_nodes, dim)`, return the ranks among chunks and among all nodes, from
+    1, and the entropy, nats, of the softmax over the similarities to all nodes, divided by
+    `temperature`; each `(n_questions,)`.
     """
     with_source = np.flatnonzero(graph.sources != NO_SOURCE)
     scores = graph.queries[with_source] @ embeddings.T  # (n_questions, n_nodes)

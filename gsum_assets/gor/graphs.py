@@ -27,14 +27,8 @@ def record_graph(
     """Return the rows of `gor.record_nodes` and of `gor.record_edges`.
 
     Nodes are ordered by document, passages by position before responses by round; edges by
-    document, round of the response and rank.
-
-    Parameters
-    ----------
-    chunks, chunk_embeddings : rows of these tables for one corpus, in any order.
-    responses : rows of `gor.historical_responses` of the same documents, in any order.
-    embedder : the embedder of `chunk_embeddings`; a memoized one already has the vectors of the
-        responses.
+    document, round of the response and rank. `responses` are rows of `gor.historical_responses` of
+    the same documents, embedded by the embedder of `chunk_embeddings`; rows are in any order.
     """
     responses = responses.sort_by([("document_id", "ascending"), ("round", "ascending")])
     columns = (responses[name].to_pylist() for name in ("document_id", "response_id", "node_ids"))

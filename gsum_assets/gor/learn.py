@@ -8,7 +8,7 @@ import pyarrow as pa
 from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.embedding.token_embeddings import TokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.arrow import pc
 
 DEFAULT_SPLIT = "train"
@@ -19,10 +19,8 @@ def graphs_to_learn_from(
 ) -> tuple[list[RecordGraph], str]:
     """Return the graphs to train on, and a sentence that describes them.
 
-    Parameters
-    ----------
-    split : documents that questions of this split ask about; None is those of the split 'train'
-        if there is one, otherwise all documents.
+    They are of documents that questions of `split` ask about; None: of the split 'train' if there
+    is one, otherwise of all documents.
 
     Raises
     ------
@@ -52,7 +50,7 @@ def with_global_questions(
     nodes: pa.Table,
     queries: pa.Table,
     query_embeddings: pa.Table,
-    tokens: TokenEmbedder,
+    tokens: LocalTokenEmbedder,
 ) -> list[RecordGraph]:
     """Return the graphs with general questions, whose references rank the nodes (section 3.5).
 

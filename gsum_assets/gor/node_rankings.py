@@ -1,8 +1,7 @@
 """Target rankings of the nodes of a document for its simulated questions (paper, section 2.3).
 
-A question was written from one chunk, so nodes similar to that chunk are likely to answer it: all
-nodes of the document, chunks and responses, are ranked by BERTScore F1 with the question's source
-chunk. The graph network is trained on these rankings.
+All nodes of the document, chunks and responses, are ranked by BERTScore F1 with the question's
+source chunk.
 """
 
 from collections import defaultdict
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.embedding.token_embeddings import TokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.content_hash import hash_texts
 
 # The last bits of a matrix product depend on the number of threads. Rounded, equal texts score
@@ -25,19 +24,15 @@ _ALGORITHM = "bertscore-2"  # raise the number when scores change: memoized scor
 def node_rankings(
     queries: pa.Table,
     nodes: pa.Table,
-    embedder: TokenEmbedder,
+    embedder: LocalTokenEmbedder,
     memo: ScoreMemo,
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> pa.Table:
     """Return the rows of `gor.node_rankings`, by document, question and rank.
 
-    Only one document's token vectors are in memory at a time, and its scores are stored in `memo`
-    at once. A question is scored again if its source chunk or any node of its document changes.
-
-    Parameters
-    ----------
-    queries, nodes : rows of `gor.simulated_queries` and `gor.record_nodes` of one corpus.
-    on_progress : called with the numbers of documents done and of all documents.
+    From rows of `gor.simulated_queries` and `gor.record_nodes` of one corpus. A document's scores
+    are stored in `memo`, until its nodes change. `on_progress` is called with the numbers of
+    documents done and of all documents.
     """
     texts_of: dict[str, dict[str, str]] = defaultdict(dict)  # texts by node, by document
     for node in nodes.select(["node_id", "document_id", "text"]).sort_by("node_id").to_pylist():
@@ -69,7 +64,7 @@ def node_rankings(
     return pa.concat_tables(tables)
 
 
-def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np.ndarray:
+def _scores(sources: list[str], texts: list[str], embedder: LocalTokenEmbedder) -> np.ndarray:
     """Return F1 of each of some texts with all, float32 `(n_sources, n_texts)`."""
     distinct = sorted(set(texts))
     tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))

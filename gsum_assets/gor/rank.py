@@ -1,10 +1,8 @@
 """Ranking of passages and responses for questions (paper, section 2.4), and Node2Vec.
 
-Node2Vec (Grover and Leskovec, 2016) has the settings of its section 4: 128 dimensions, 10 walks of
-80 steps from every node, a window of 10, one pass, p = q = 1. Its vectors depend on the graph and
-not on the texts, and neither that paper nor GoR, which uses it as a baseline (section 3.1), says
-how a question is compared with them. Here its text retrieves a few anchor nodes, and its vector is
-the mean of their vectors, weighted by similarity.
+Node2Vec (Grover and Leskovec, 2016), a baseline of section 3.1, has the settings of its section 4:
+128 dimensions, 10 walks of 80 steps from every node, a window of 10, one pass, p = q = 1. Ours: the
+text of a question retrieves a few anchor nodes, whose mean, weighted by similarity, is its vector.
 """
 
 from collections.abc import Sequence
@@ -51,12 +49,9 @@ def rank(inputs: Inputs) -> pa.Table:
 
 
 class Node2Vec:
-    """Node2Vec over the graphs of one scope.
+    """Node2Vec over the graphs of one scope, from rows of `gor.record_edges` of any documents.
 
-    Parameters
-    ----------
-    edges : rows of `gor.record_edges`, which may be of other documents, too.
-    n_anchors : number of nodes whose vectors a question gets.
+    A question gets the vectors of `n_anchors` nodes.
     """
 
     def __init__(self, collection: Collection, edges: pa.Table, n_anchors: int = _ANCHORS) -> None:

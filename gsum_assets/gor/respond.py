@@ -24,9 +24,8 @@ from gsum_resources.protocols.models import Completion, Embedder, LanguageModel,
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.refusals import refusal_in
 
-# 60 words are 75 tokens, and use 3.6 of the 6 nodes on average. On 32 training meetings of QMSum,
-# ROUGE of answers hardly depends on it between 40 and 120 words; shorter responses cost less, but
-# at 40 words every sixth response nearly repeats an earlier one.
+# On training meetings of QMSum, ROUGE of answers hardly depends on it between 40 and 120 words; at
+# 40 words every sixth response nearly repeats an earlier one.
 MAX_WORDS = 60
 _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every machine
 
@@ -73,20 +72,16 @@ def respond(
     A round without a valid reply, or with one that says that what was retrieved does not answer,
     adds no node; later rounds continue.
 
+    Return rows of `gor.historical_responses` by document and round, and the number of questions
+    that were `not_answered`.
+
     Parameters
     ----------
-    queries : rows of `gor.simulated_queries` of one corpus.
-    chunks, chunk_embeddings : rows of these tables for the same documents, in any order.
+    queries, chunks, chunk_embeddings : rows of one corpus, questions of `gor.simulated_queries`.
     embedder : the embedder of `chunk_embeddings`.
     k : nodes retrieved for a question (paper, section 3.1: 6).
     on_progress : called with the number of questions done and the total.
     label_of : returns where a passage comes from, which is shown before it; None: not shown.
-
-    Returns
-    -------
-    Result
-        Rows of `gor.historical_responses` ordered by document and round, and the number of
-        questions that were `not_answered`.
 
     Raises
     ------

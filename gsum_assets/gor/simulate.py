@@ -30,9 +30,8 @@ _LEAST_WORDS = 8  # of a passage worth a question; shorter ones can be a mere "T
 _PATIENCE = 10  # questions in a row without a new one; at least one pass over the passages
 _MAX_REQUESTS = 4  # requests per wanted question
 
-# Jaccard similarity of content words from which two questions are duplicates. Of questions that
-# `extractive` wrote at temperature 0.5 about 32 training meetings of QMSum, 67% of the pairs about
-# one passage reach it, and 3 of 233,380 pairs about two passages of a meeting.
+# Jaccard similarity of content words from which two questions are duplicates: on training meetings
+# of QMSum 67% of the pairs about one passage, and 3 of 233,380 about two.
 NEAR_DUPLICATE = 0.7
 _SHORTEST, _LONGEST = 10, 400  # characters, because scripts without blanks have no words to count
 _LEAD = re.compile(
@@ -155,18 +154,15 @@ def simulate_queries(
 
     Requests of all documents are sent together in waves, each for the questions still missing.
 
+    Return rows of `gor.simulated_queries`, by document and round, and a line on each document with
+    too few questions.
+
     Parameters
     ----------
-    chunks : rows of `chunks` of one corpus, in any order.
     n_queries : questions wanted per document (paper, section 3.1: 30).
     least_score : 1 to 10; the model also scores every question, and those below are dropped. With
         None no question is scored, and the column `score` is null.
     label_of : returns where a passage comes from, which is shown before it; None: not shown.
-
-    Returns
-    -------
-    rows : rows of `gor.simulated_queries`, by document and round.
-    notes : a line on each document with too few questions.
     """
     passages_of: dict[str, list[dict]] = {}
     for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():

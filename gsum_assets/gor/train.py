@@ -46,12 +46,9 @@ def train(
 ) -> Trained:
     """Fit a network to the questions of `graphs`; encoder 'none' has nothing to fit.
 
-    Parameters
-    ----------
-    graphs : graphs with questions, at least one, in any order.
-    on_epoch : called after each epoch.
-    save : called with the state after an epoch, at most every `SECONDS_BETWEEN_STATES`.
-    resume : a saved state; ignored if it is of other graphs or another form.
+    `graphs` have questions, are at least one, and in any order. `save` is called with the state
+    after an epoch, at most every `SECONDS_BETWEEN_STATES`; `resume` is such a state, ignored if it
+    is of other graphs or another form.
 
     Raises
     ------

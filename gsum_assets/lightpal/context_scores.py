@@ -20,11 +20,8 @@ def context_scores(
 ) -> pa.Table:
     """Return the rows of `lightpal.context_scores`, passages in the order of the collection.
 
-    Parameters
-    ----------
-    scorer : returns log probabilities, nats per token.
-    earlier : rows by the same scorer, of which those of a chunk with the same candidates are kept:
-        the id of a chunk is a hash of its text.
+    Scores are log probabilities, nats per token. Of `earlier` rows by the same scorer, those of a
+    chunk with the same candidates are kept: the id of a chunk is a hash of its text.
     """
     texts = {"document": collection.document_texts, "node": collection.chunk_texts}
     tables = []

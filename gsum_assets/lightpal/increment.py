@@ -98,10 +98,7 @@ def updated_candidates(
 ) -> Updated | None:
     """Return the `n` candidates of each passage; None if all must be compared, or are in less time.
 
-    Parameters
-    ----------
-    basis : of the collection; if exact neighbours are wanted, approximate ones do not count.
-    earlier : basis and rows of the earlier run, see `Basis.read`.
+    If exact neighbours are wanted, approximate `earlier` ones, by `Basis.read`, do not count.
     """
     if earlier is None:
         return None
@@ -154,12 +151,8 @@ def _updated_lists(
 ) -> tuple[Neighbours, int] | None:
     """Return the lists of one level by number, and how many passages were compared with all.
 
-    None if the earlier lists are too short.
-
-    Parameters
-    ----------
-    rows : rows of `lightpal.candidates` by the earlier run.
-    is_changed : whether each passage of now is new or changed, `(n_passages,)`.
+    None if the earlier lists, in `rows`, are too short. `is_changed` says of each passage whether
+    it is new or changed, `(n_passages,)`.
     """
     numbers, similarities = matrix_of(rows["candidates"]), matrix_of(rows["similarities"])
     n_passages, width = len(is_changed), numbers.shape[1]

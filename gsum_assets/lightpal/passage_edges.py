@@ -46,10 +46,7 @@ def passage_edges(
     A pair without a score has no edge in the graphs that use scores. In scope 'document' edges lead
     to the best candidates of the same document.
 
-    Parameters
-    ----------
-    similar : candidates with similarities.
-    scores : by level, the scores of the candidates, `(n, k)`; NaN: none.
+    `similar` are candidates with similarities, `scores` by level `(n, k)`; NaN: none.
     """
     documents = np.arange(len(collection.document_ids), dtype=np.int32)
     owners = np.repeat(documents, np.diff(collection.starts))

@@ -103,12 +103,9 @@ class PassageWalk:
 
 
 def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
-    """Lower the scores of a document's passages in place, by a `step` for each better one.
+    """Lower the scores of the best passages in place, by a `step` for each better one.
 
-    Parameters
-    ----------
-    scores : for one question, `(n_passages,)`; only the best few are lowered.
-    owners : document of each passage, `(n_passages,)`.
+    `scores` are for one question, `owners` the document of each passage, both `(n_passages,)`.
     """
     n_better: Counter[int] = Counter()
     for passage in first_of(scores, _SPREAD_AMONG).tolist():
@@ -154,14 +151,9 @@ def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.nda
 
 
 def communities(documents: WalkGraph, document_ids: Sequence[str], scale: int = SCALE) -> pa.Table:
-    """Return the rows of `lightpal.communities` by Leiden's algorithm.
+    """Return the rows of `lightpal.communities` of a graph of documents, by Leiden's algorithm.
 
-    The resolution grows with the corpus, so that a community stays as dense when documents are
-    added.
-
-    Parameters
-    ----------
-    documents : the graph of the documents with `document_ids`.
+    The resolution grows with the corpus, so that communities stay as dense as before.
     """
     resolution = max(1.0, len(document_ids) / scale)
     edges = documents.sources, documents.targets, documents.weights

@@ -64,14 +64,10 @@ class Tables(NamedTuple):
 
 
 class PassageSearch:
-    """Builder of a method's retriever for each scope.
+    """Builder of a method's retriever for each scope of a collection with embeddings.
 
-    Parameters
-    ----------
-    collection : with embeddings.
-    language : BCP 47 code.
-    settings, k : of all methods but `passage_walk`; K is the number of passages in a context.
-    scorer : returns the scorer of PromptRank; called for that method only.
+    `settings` and `k`, the number of passages in a context, are not for `passage_walk`; `scorer` is
+    called for PromptRank only.
     """
 
     def __init__(

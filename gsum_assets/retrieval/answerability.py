@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -154,7 +154,7 @@ def _wanted(question: str, scope: WordCounts) -> list[str]:
     return [w for w in dict.fromkeys(content_stems(question)) if w not in CONTENTLESS]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _frequencies() -> Mapping[str, float]:
     """Return the approximate share of stems among the words of general English, by Zipf's law."""
     vocabulary = default_tokenizer().get_vocab()
@@ -184,7 +184,7 @@ def answerability(
             f"answerability: question vectors have {lengths[0]} dimensions, passage vectors "
             f"{lengths[1]}; materialize chunk_embeddings with the questions' embedding model"
         )
-    ids, counts_of = collection.chunk_ids, _Others(collection, read)
+    ids, counts_of = collection.chunk_ids, _word_counts(collection, read)
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     rows, over_all = [], {}
     for i, (query_id, document_id) in enumerate(
@@ -222,12 +222,9 @@ def answerability(
 def answerability_by_words(
     questions: Questions, texts: Sequence[str], collection: Collection, read: ReadTexts
 ) -> pa.Table:
-    """Return the rows of `answerability` of questions that words alone judge, without vectors.
-
-    The passage of a row is the one with most of the question's words.
-    """
+    """Return the rows of `answerability` by words alone, with the passage that shares most."""
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
-    counts_of, rows = _Others(collection, read), []
+    counts_of, rows = _word_counts(collection, read), []
     for query_id, text, document_id in zip(
         questions.ids, texts, questions.document_ids, strict=True
     ):
@@ -244,30 +241,31 @@ def answerability_by_words(
     return pa.Table.from_pylist(rows, TABLES["answerability"].schema)
 
 
-class _Others:
-    """Words of a document and of the others, which are counted in a sample."""
+def _word_counts(
+    collection: Collection, read: ReadTexts
+) -> Callable[[int], tuple[WordCounts, WordCounts] | None]:
+    """Return a function that counts words of a document, and of the others, in a sample of these.
 
-    def __init__(self, collection: Collection, read: ReadTexts) -> None:
-        self._ids, self._starts, self._read = collection.chunk_ids, collection.starts, read
-        self._sampled = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
-        self._known: dict[int, tuple[WordCounts, WordCounts] | None] = {}
+    It returns None if the others have too few words to compare with.
+    """
+    ids, starts = collection.chunk_ids, collection.starts
+    sampled = np.unique(np.linspace(0, len(ids) - 1, _MOST_OTHERS).astype(int)).tolist()
 
-    @cached_property
-    def _sample(self) -> tuple[list[str], WordCounts]:
-        texts = self._read([self._ids[int(i)] for i in self._sampled])
+    @cache
+    def sample() -> tuple[list[str], WordCounts]:
+        texts = read([ids[i] for i in sampled])
         return texts, WordCounts.of(texts)
 
-    def __call__(self, document: int) -> tuple[WordCounts, WordCounts] | None:
-        """Return the counts; None if the others have too few words to compare with."""
-        if document not in self._known:
-            first, last = self._starts[document : document + 2].tolist()
-            texts, counts = self._sample
-            inside = [t for i, t in zip(self._sampled, texts, strict=True) if first <= i < last]
-            others = counts.without(WordCounts.of(inside))
-            is_enough = others.n_words >= _LEAST_OTHER_WORDS
-            own = WordCounts.of(self._read(list(self._ids[first:last]))) if is_enough else None
-            self._known[document] = (own, others) if own else None
-        return self._known[document]
+    @cache
+    def counts_of(document: int) -> tuple[WordCounts, WordCounts] | None:
+        first, last = starts[document : document + 2].tolist()
+        texts, counts = sample()
+        inside = [t for i, t in zip(sampled, texts, strict=True) if first <= i < last]
+        others = counts.without(WordCounts.of(inside))
+        is_enough = others.n_words >= _LEAST_OTHER_WORDS
+        return (WordCounts.of(read(list(ids[first:last]))), others) if is_enough else None
+
+    return counts_of
 
 
 def _answerability(inputs: Inputs) -> Result:
@@ -291,10 +289,9 @@ def _answerability(inputs: Inputs) -> Result:
 
 
 def separation(rows: pa.Table, queries: pa.Table) -> Mapping[str, Any]:
-    """Return the number of refused questions, and their shares by the source's marks.
+    """Return how many questions are refused and, where both kinds are marked, the shares of each.
 
-    `refused_rightly` is the share of unanswerable questions that are refused, `refused_wrongly`
-    that of the others; only where both kinds are marked.
+    `refused_rightly` is that of unanswerable questions, `refused_wrongly` that of the others.
     """
     marks = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "is_answerable")), strict=True))
     refused = np.array([not answered for answered in rows["is_answered"].to_pylist()], bool)

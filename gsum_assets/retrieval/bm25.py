@@ -61,8 +61,7 @@ def chunk_index(collection: Collection, words: Words) -> "Bm25Index":
 def segment_starts(document_ids: Sequence[str], n_chunks: int) -> list[int]:
     """Return the index of the first document of each segment, and the number of documents.
 
-    A segment starts where a document's hash says so, so that a document that is added or removed
-    changes no other segment.
+    A hash decides where one starts, so that an added or removed document changes no other segment.
     """
     n = len(document_ids)
     documents = max(1.0, _CHUNKS * n / max(1, n_chunks))

@@ -134,10 +134,8 @@ def spans(
 def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
     """Return nodes as a collection that the baseline retrievers search.
 
-    Parameters
-    ----------
-    nodes : `node_id`, `kind`, `document_id`, `position`, `text`; the kind of passages is "chunk".
-    vectors : `node_id` and `embedding` of each node, in any order.
+    `nodes` has `node_id`, `kind` ("chunk" for passages), `document_id`, `position` and `text`,
+    `vectors` has `node_id` and `embedding` of each, in any order.
     """
     is_written = pc.cast(pc.not_equal(nodes["kind"], "chunk"), pa.int32())
     as_chunks = pa.table(
@@ -164,8 +162,7 @@ def nodes_within(
 ) -> pa.Table:
     """Return the best nodes with distinct texts of each question that fit a token budget together.
 
-    A node that does not fit is skipped; later ones may fit, since written texts are shorter than
-    passages. For `nodes` see `node_collection`.
+    A node that does not fit is skipped; later, shorter ones may fit.
     """
     n_tokens = cache(lambda text: count_tokens([text])[0])
 

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import zip_longest
 
 from gsum_resources.text.reading import CONTENTLESS
@@ -45,8 +45,6 @@ _OF_ONE = re.compile(
     re.IGNORECASE,
 )
 
-_Mention = tuple[int, int, list[str]]
-
 
 @dataclass(frozen=True)
 class Focus:
@@ -81,8 +79,29 @@ class Titles(dict[str, str]):
 
     @cached_property
     def names(self) -> Mapping[tuple[str, ...], list[str]]:
-        """Documents by each form of their names, see `_names`."""
-        return _names(tuple(self.items()))
+        """Documents by each form of their names, as tokens.
+
+        Several documents may share a form: sections of one story, or two versions of a licence if
+        the question has no version. If a form leaves out fewer words of one name than of another,
+        it belongs only to the former: "gpl 3" to "GNU General Public License 3", and not to "GNU
+        Lesser General Public License 3".
+        """
+        least: dict[tuple[str, ...], int] = {}
+        owners: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for document_id, title in self.items():
+            forms: dict[tuple[str, ...], int] = {}
+            number = re.search(r"\d[\d.]*$", document_id)
+            numbered = f"{title} {number.group()}" if number else title
+            for name in dict.fromkeys((title, document_id, numbered)):
+                for form, n_left_out in _forms(name):
+                    forms[form] = min(n_left_out, forms.get(form, n_left_out))
+            for form, n_left_out in forms.items():
+                if n_left_out < least.get(form, n_left_out + 1):
+                    least[form] = n_left_out
+                    owners[form] = []
+                if n_left_out == least[form]:
+                    owners[form].append(document_id)
+        return {form: ids for form, ids in owners.items() if len(ids) < len(self)}
 
     @cached_property
     def longest(self) -> int:
@@ -93,15 +112,14 @@ class Titles(dict[str, str]):
 def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     """Return the documents that `question` names, and whether it compares documents.
 
-    `titles` has the titles of the documents by id; an id, often a file name, counts as a title too.
+    The id of a document, often a file name, counts as a title, too.
     """
     known = titles if isinstance(titles, Titles) else Titles(titles)
-    names = known.names
-    named = _mentions(_words(question), names, known.longest)
+    named = _mentions(_words(question), known)
     mentions = [ids for *_, ids in named]
     if not mentions and _OF_ONE.search(question):
         wanted = _own_words(question)
-        if ids := _only_named(wanted, names):
+        if ids := _only_named(wanted, known.names):
             return Focus([ids], rest=question, whole=_with_document(question, wanted))
     distinct = {document_id for ids in mentions for document_id in ids}
     compares = len(mentions) > 1 and len(distinct) > 1
@@ -169,33 +187,6 @@ def _words(text: str) -> list[_Word]:
     return words
 
 
-@lru_cache(maxsize=4)  # corpora that one question after the other is about
-def _names(titles: tuple[tuple[str, str], ...]) -> Mapping[tuple[str, ...], list[str]]:
-    """Return the documents by each form of their names, as tokens.
-
-    Several documents may share a form: sections of one story, or two versions of a licence if the
-    question has no version. If a form leaves out fewer words of one name than of another, it
-    belongs only to the former: "gpl 3" to "GNU General Public License 3", and not to "GNU Lesser
-    General Public License 3".
-    """
-    least: dict[tuple[str, ...], int] = {}
-    owners: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for document_id, title in titles:
-        forms: dict[tuple[str, ...], int] = {}
-        number = re.search(r"\d[\d.]*$", document_id)
-        numbered = f"{title} {number.group()}" if number else title
-        for name in dict.fromkeys((title, document_id, numbered)):
-            for form, n_left_out in _forms(name):
-                forms[form] = min(n_left_out, forms.get(form, n_left_out))
-        for form, n_left_out in forms.items():
-            if n_left_out < least.get(form, n_left_out + 1):
-                least[form] = n_left_out
-                owners[form] = []
-            if n_left_out == least[form]:
-                owners[form].append(document_id)
-    return {form: ids for form, ids in owners.items() if len(ids) < len(titles)}
-
-
 def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the forms of a name in questions, and the number of words each leaves out."""
     for text in dict.fromkeys((name, re.split(r"\s[-–—]\s|[:(]", name)[0])):
@@ -216,15 +207,14 @@ def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words)
 
 
-def _mentions(
-    words: list[_Word], names: Mapping[tuple[str, ...], list[str]], longest: int
-) -> list[_Mention]:
+def _mentions(words: list[_Word], titles: Titles) -> list[tuple[int, int, list[str]]]:
     """Return first character, end and documents of each name, of overlapping ones the longest."""
     candidates: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
-        for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):
+        for end in range(start + 1, min(len(words), start + titles.longest + _MOST_INITIALS) + 1):
             span = words[start:end]
-            ids = next((names[form] for form in _question_forms(span) if form in names), None)
+            forms = _question_forms(span)
+            ids = next((titles.names[form] for form in forms if form in titles.names), None)
             is_cut = end < len(words) and words[end].text[0].isdigit()  # the number of another name
             # used as a name, and not just for the words' meaning
             is_name = all(word.is_marked for word in span) or (

@@ -61,9 +61,9 @@ class HeldOut(NamedTuple):
 
 
 def held_out(collection: Collection, language: str, n: int) -> Iterator[HeldOut]:
-    """Yield `n` chunks, chosen stably under changes, and the results of both retrievers.
+    """Yield `n` chunks, chosen by hash, with the results of both retrievers, in blocks.
 
-    As many chunks at a time as their scores fit into memory. The collection has embeddings.
+    The collection has embeddings.
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)

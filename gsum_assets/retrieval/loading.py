@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,11 +129,7 @@ class LateTexts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and "_texts" not in self.__dict__:
             return LateTexts(self._ids[index], self._read)
         return self._texts[index]

@@ -103,7 +103,7 @@ def rank_by_oracle(
 ) -> pa.Table:
     """Return rows of `rankings`: labelled chunks first, then the others by cosine if filled.
 
-    `queries` and `questions` are the same; with embeddings, as the collection.
+    `questions` are those of `queries`, with embeddings, as the collection.
     """
     oracle = ORACLES[method]
     query_of = {row["query_id"]: row for row in queries.to_pylist()}

@@ -14,7 +14,7 @@ import pyarrow as pa
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.settings import RerankSettings
-from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.scoring.cross_encoder import CrossEncoder
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.arrow import pc
@@ -33,14 +33,14 @@ def query_likelihood(question: str, passages: Sequence[str]) -> np.ndarray:
 
 
 def late_interaction(
-    question: str, passages: Sequence[str], embedder: TokenEmbedder | None = None
+    question: str, passages: Sequence[str], embedder: LocalTokenEmbedder
 ) -> np.ndarray:
     """Return the mean over the question's tokens of the best cosine with a token of each passage.
 
     `(n_passages,)`; 0 for a question without tokens. As in ColBERT (Khattab and Zaharia 2020), but
     with vectors of an embedder that was not trained for it.
     """
-    asked, *read = (embedder or LocalTokenEmbedder()).embed_tokens([question, *passages])
+    asked, *read = embedder.embed_tokens([question, *passages])
     tokens = asked.vectors[asked.counted]
     if not len(tokens):
         return np.zeros(len(passages))

@@ -16,28 +16,6 @@ from gsum_resources.text.vocabulary import lowered, words_in
 
 _WORDS_KEPT = 2**18  # about 40 MB
 
-# Names of languages in nltk's Snowball stemmers and in `stop_words.json`.
-_LANGUAGES = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "ko": "korean",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "tr": "turkish",
-    "zh": "chinese",
-}
-
 
 @dataclass(frozen=True)
 class Words:
@@ -77,24 +55,22 @@ class Words:
 
     @property
     def _terms(self) -> "_Terms":
-        return _terms(_LANGUAGES.get(self.language.lower().split("-")[0], ""))
+        return _terms(self.language.lower().split("-")[0])
 
 
 class _Terms(dict[str, str]):
-    """Cache of the term of each word: its stem, or "" for a stop word.
-
-    Stemming is slow, and a corpus has few distinct words; a dict is twice as fast as `lru_cache`.
-    """
+    """Cache of the term of each word, twice as fast as `lru_cache`."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        lists = json.loads((Path(__file__).parent / "stop_words.json").read_text("utf-8"))
-        self._stop_words = frozenset(lists.get(language, "").split())
+        languages = json.loads((Path(__file__).parent / "stop_words.json").read_text("utf-8"))
+        known = languages.get(language, {"language": "", "stop_words": ""})
+        self._stop_words = frozenset(known["stop_words"].split())
         with _absent("sklearn", "scipy.stats"):
             from nltk.stem.snowball import SnowballStemmer
 
-        has_stemmer = language in SnowballStemmer.languages
-        self._stem = SnowballStemmer(language).stem if has_stemmer else str
+        name = known["language"]
+        self._stem = SnowballStemmer(name).stem if name in SnowballStemmer.languages else str
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _WORDS_KEPT:
@@ -108,11 +84,7 @@ _terms = cache(_Terms)  # one for each language
 
 @contextmanager
 def _absent(*modules: str) -> Iterator[None]:
-    """Prevent the import of modules that are not loaded yet.
-
-    nltk imports optional modules, which takes longer than answering a question; the parts imported
-    here do not use them.
-    """
+    """Prevent nltk from importing optional modules that are not used, which takes seconds."""
     hidden = [name for name in modules if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] - None: import fails
     try:

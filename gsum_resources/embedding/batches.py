@@ -33,12 +33,8 @@ def equal_form_batches(
     """Yield (padded length in tokens, indices of windows), longest first.
 
     Full windows never share a batch with padded ones of the same length: a batch without padding
-    needs no attention mask and uses another kernel.
-
-    Parameters
-    ----------
-    batch_tokens : maximum number of tokens in a batch, padding included; a longer window runs
-        alone.
+    needs no attention mask and uses another kernel. A batch has at most `batch_tokens` tokens,
+    padding included; a longer window runs alone.
     """
     runs = run_lengths(lengths, full_length)
     yield from _batches_of(2 * runs + (runs == lengths), runs, batch_tokens)
@@ -54,11 +50,7 @@ def equal_length_batches(
 def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> tuple[int, int]:
     """Return (rows, threads) of a CPU batch such that results do not depend on its other rows.
 
-    Additional rows repeat the windows. With AVX-512, a single question is not filled up.
-
-    Parameters
-    ----------
-    run_length : tokens of each window, padding included.
+    Additional rows repeat the windows, of `run_length` tokens each, padding included.
     """
     tokens = _TOKENS_PER_THREAD[precision] * threads
     if n_windows * run_length <= _SMALL_INPUT_TOKENS:

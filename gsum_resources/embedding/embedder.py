@@ -9,7 +9,7 @@ import numpy as np
 
 from gsum_resources.embedding.encoder import Precision, TextEncoder
 from gsum_resources.embedding.model_files import PACKAGED, Pooling, query_encoder_name
-from gsum_resources.embedding.windows import Windows, unit_length, weighted_means
+from gsum_resources.embedding.windows import unit_length, weighted_means
 
 OnProgress = Callable[[int, int], None]
 
@@ -99,11 +99,9 @@ class LocalEmbedder:
     def embed(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
         """Return float32 unit vectors of passages, `(n_texts, dimension)`.
 
-        A text longer than `window_tokens` is embedded window by window; its vector is the mean of
-        the windows' vectors weighted by their tokens, normalized to unit length.
-
-        A text without tokens, such as a blank one, is embedded as ".". `on_progress` is called with
-        (texts done, texts in total) after each batch.
+        That of a text longer than `window_tokens` is the mean of the windows' vectors weighted by
+        their tokens, normalized to unit length; a text without tokens is embedded as ".".
+        `on_progress` is called with (texts done, texts in total) after each batch.
 
         Raises
         ------
@@ -129,26 +127,21 @@ class LocalEmbedder:
     ) -> np.ndarray:
         if isinstance(texts, str):  # its characters would be taken for texts
             raise TypeError("texts is one string; give a list of texts, [text] for a single one")
-        vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
-        for first in range(0, len(texts), _TEXTS_AT_ONCE):
-            windows = self._cut(encoder, texts, first, prefix)
-            n_block = min(_TEXTS_AT_ONCE, len(texts) - first)
-            report = _batch_reporter(windows.owner, first, len(texts), on_progress)
-            raw = encoder.encode(windows, self.batch_tokens, report)
-            means = weighted_means(raw, windows.owner, windows.n_content, n_block)
-            vectors[first : first + n_block] = unit_length(means, encoder.name)
-        return vectors
-
-    def _cut(self, encoder: TextEncoder, texts: Sequence[str], first: int, prefix: str) -> Windows:
-        """Return the windows of the block of texts that begins at `first`."""
         overhead = encoder.cutter.overhead(prefix)
         if self.window_tokens + overhead > encoder.settings.max_tokens:
             raise ValueError(
                 f"window_tokens = {self.window_tokens}: model '{encoder.name}' takes at most "
                 f"{encoder.settings.max_tokens - overhead} beside its special tokens and prefix"
             )
-        block = texts[first : first + _TEXTS_AT_ONCE]
-        return encoder.cutter.cut(block, self.window_tokens, prefix)
+        vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+            block = texts[first : first + _TEXTS_AT_ONCE]
+            windows = encoder.cutter.cut(block, self.window_tokens, prefix)
+            report = _batch_reporter(windows.owner, first, len(texts), on_progress)
+            raw = encoder.encode(windows, self.batch_tokens, report)
+            means = weighted_means(raw, windows.owner, windows.n_content, len(block))
+            vectors[first : first + len(block)] = unit_length(means, encoder.name)
+        return vectors
 
     @cached_property
     def _passages(self) -> TextEncoder:

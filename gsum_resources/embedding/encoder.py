@@ -103,10 +103,8 @@ class TextEncoder:
     ) -> np.ndarray:
         """Return the pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
 
-        Parameters
-        ----------
-        batch_tokens : maximum number of tokens in a batch; None: a default for the device.
-        on_batch : called with the indices of the windows of each finished batch.
+        By default `batch_tokens` depends on the device. `on_batch` is called with the indices of
+        the windows of each finished batch.
         """
         import torch
 
@@ -141,7 +139,9 @@ class TextEncoder:
             If the model has no such layer.
         """
         if self._device == "cpu":
-            return self._encode_each(inputs, layer)
+            self._model  # noqa: B018 - loaded before threads need it
+            with single_threaded_pool(self._threads) as pool:
+                return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
         lengths = np.array([len(ids) for ids in inputs], np.int64)
         vectors: list[np.ndarray] = [np.empty(0)] * len(inputs)
         for _, batch in equal_length_batches(lengths, self._batch_tokens):
@@ -149,11 +149,6 @@ class TextEncoder:
             for index, of_text in zip(batch, rows, strict=True):
                 vectors[index] = of_text
         return vectors
-
-    def _encode_each(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
-        self._model  # noqa: B018 - loaded before threads need it
-        with single_threaded_pool(self._threads) as pool:
-            return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:
         """Return unit vectors for `(n_inputs, n_tokens)` ids, `(n_inputs, n_tokens, dim)`."""

@@ -199,11 +199,8 @@ class MemoizedEmbedder:
             else:
                 query = side == "query"
                 embed = self._embedder.embed_queries if query else self._embedder.embed
-                how = (
-                    {"on_progress": on_progress}
-                    if getattr(self._embedder, "takes_progress", False)
-                    else {}
-                )
+                takes_progress = getattr(self._embedder, "takes_progress", False)
+                how = {"on_progress": on_progress} if takes_progress else {}
                 for index, vector in enumerate(embed(texts, **how)):
                     keep(index, vector)
         finally:

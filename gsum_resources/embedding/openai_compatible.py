@@ -30,10 +30,9 @@ class EmbeddingError(ValueError):
 class OpenAICompatibleEmbedder:
     """An `Embedder` served over HTTP.
 
-    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where possible:
-    cautiously, since some servers truncate long inputs silently. A window that a server rejects as
-    too long is halved repeatedly. The vector of a text is the mean of its windows' vectors,
-    weighted by their bytes, normalized to unit length.
+    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where possible,
+    since some servers truncate long inputs silently; one that is rejected as too long is halved.
+    The vector of a text is the mean of its windows', weighted by bytes, of unit length.
     """
 
     def __init__(self, settings: EmbeddingSettings, endpoint: Endpoint) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -24,19 +24,6 @@ class TokenVectors:
 
     vectors: np.ndarray
     counted: np.ndarray
-
-
-class TokenEmbedder(Protocol):
-    """Computes token vectors of texts."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the token vectors: weights, layer."""
-        ...
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Return the tokens of each text, in order."""
-        ...
 
 
 @dataclass(frozen=True)
