@@ -263,7 +263,7 @@ def _word_counts(
         inside = [t for i, t in zip(sampled, texts, strict=True) if first <= i < last]
         others = counts.without(WordCounts.of(inside))
         is_enough = others.n_words >= _LEAST_OTHER_WORDS
-        return (WordCounts.of(read(list(ids[first:last]))), others) if is_enough else None
+        return (WordCounts.of(read(list(ids[slice(first, last)]))), others) if is_enough else None
 
     return counts_of
 
