@@ -69,12 +69,7 @@ def message_graph(record: RecordGraph, form: EncoderForm) -> DGLGraph:
 
 
 class Encoder(nn.Module):
-    """A graph network of a form.
-
-    Parameters
-    ----------
-    dimension : length of input and output node embeddings.
-    """
+    """A graph network of a form; `dimension` is the length of input and output embeddings."""
 
     def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()

@@ -249,7 +249,7 @@ def _word_counts(
     It returns None if the others have too few words to compare with.
     """
     ids, starts = collection.chunk_ids, collection.starts
-    sampled = np.unique(np.linspace(0, len(ids) - 1, _MOST_OTHERS).astype(int)).tolist()
+    sampled: list[int] = np.unique(np.linspace(0, len(ids) - 1, _MOST_OTHERS).astype(int)).tolist()
 
     @cache
     def sample() -> tuple[list[str], WordCounts]:
@@ -263,7 +263,7 @@ def _word_counts(
         inside = [t for i, t in zip(sampled, texts, strict=True) if first <= i < last]
         others = counts.without(WordCounts.of(inside))
         is_enough = others.n_words >= _LEAST_OTHER_WORDS
-        return (WordCounts.of(read(list(ids[slice(first, last)]))), others) if is_enough else None
+        return (WordCounts.of(read(list(ids[first:last]))), others) if is_enough else None
 
     return counts_of
 
