@@ -1,7 +1,7 @@
 """The answer to one question, with its sources."""
 
-import math
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gsum_assets.answering.answer import Answer as Found
@@ -90,16 +90,12 @@ def records_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 def plain_record(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row with plain Python values, without those that are missing."""
-    values = {str(name): _plain(value) for name, value in row.items()}
-    return {
-        name: value
-        for name, value in values.items()
-        if not (value is None or type(value).__name__ in ("NAType", "NaTType"))
-        and not (isinstance(value, float) and math.isnan(value))
-    }
+    text = json.dumps({str(name): value for name, value in row.items()}, default=_plain)
+    values = json.loads(text).items()
+    return {name: value for name, value in values if value is not None and value == value}  # NaN
 
 
 def _plain(value: Any) -> Any:
-    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's arrays and numbers
-    is_several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-    return [_plain(item) for item in value] if is_several else value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value.tolist() if hasattr(value, "tolist") else list(value)  # NumPy's; sets

@@ -21,7 +21,6 @@ from gsum_resources.llm.causal_weights import PACKAGED, PACKAGED_NAME
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import LlmSettings
-from gsum_resources.state.database import MEMORY
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -111,9 +110,6 @@ def plan(
     Raise `CorpusError` if the corpus cannot be read, or a method or family is unknown.
     """
     store = home.open_store()
-    has_state = home.settings().state.url or home.state.exists()
-    if not has_state and not store.fs.exists(store.root):
-        store = ParquetStore(home.warehouse, MEMORY)  # reading a new home creates no database
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     workspace = Workspace(home, store, models)
     kept = with_methods(workspace, corpus, methods or ())

@@ -1,6 +1,5 @@
 """`/api/corpora`, `/api/documents`, `/api/document`, `/api/passage`: what the corpora contain."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -64,7 +63,7 @@ def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
     workspace = service_of(request).snapshot(corpus)
     document = document_in(workspace, corpus, document_id)
     sections = _of_document(workspace, "document_sections", corpus, document_id)
-    chunks = _of_document(workspace, "chunks", corpus, document_id, _OF_CHUNK)
+    chunks = _of_document(workspace, "chunks", corpus, document_id)
     names = ("chunk_id", "position", "start", "end")
     return {
         **{name: document[name] for name in ("document_id", "title", "text", "n_words")},
@@ -85,8 +84,7 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
 
     Without such a passage, `RequestError` with status 404 is raised.
     """
-    ids = workspace.rows("chunks", corpus).columns(_OF_CHUNK)
-    matches = ids.filter(pc.equal(ids["chunk_id"], chunk_id)).to_pylist()
+    matches = workspace.rows("chunks", corpus).rows_with("chunk_id", [chunk_id]).to_pylist()
     if not matches:
         raise RequestError(
             404, "unknown_passage", f"corpus '{corpus}' has no passage '{chunk_id:.80}'"
@@ -94,7 +92,8 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
     chunk = matches[0]
     document_id = chunk["document_id"]
     document = document_in(workspace, corpus, document_id)
-    near = ids.filter(pc.equal(ids["document_id"], document_id)).sort_by("position").to_pylist()
+    chunks = _of_document(workspace, "chunks", corpus, document_id).select(_OF_CHUNK)
+    near = chunks.sort_by("position").to_pylist()
     location = Locations(_of_document(workspace, "document_sections", corpus, document_id))
     passages = [
         {
@@ -124,16 +123,8 @@ def document_in(workspace: Workspace, corpus: str, document_id: str) -> dict[str
     return rows.slice(0, 1).to_pylist()[0]
 
 
-def _of_document(
-    workspace: Workspace,
-    table: str,
-    corpus: str,
-    document_id: str,
-    columns: Sequence[str] | None = None,
-) -> pa.Table:
-    table_rows = workspace.rows(table, corpus)
-    rows = table_rows.get() if columns is None else table_rows.columns(columns)
-    return rows.filter(pc.equal(rows["document_id"], document_id))
+def _of_document(workspace: Workspace, table: str, corpus: str, document_id: str) -> pa.Table:
+    return workspace.rows(table, corpus).rows_with("document_id", [document_id])
 
 
 def _corpora(request: Request, _: Nothing) -> dict[str, Any]:

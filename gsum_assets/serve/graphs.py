@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -83,17 +83,20 @@ class Graph:
         new[nodes] = np.arange(len(nodes))
         ends = new[self.ends]
         inside = np.flatnonzero((ends >= 0).all(axis=1))
-        rows: list[int] = nodes.tolist()
+
+        def of(column: Sequence[Any], rows: np.ndarray = nodes) -> list[Any]:
+            return [column[i] for i in rows.tolist()]
+
         return Graph(
-            [self.ids[i] for i in rows],
-            [self.labels[i] for i in rows],
-            [self.kinds[i] for i in rows],
+            of(self.ids),
+            of(self.labels),
+            of(self.kinds),
             self.groups[nodes],
             self.group_labels,
             ends[inside],
             self.weights[inside],
-            [self.relations[int(i)] for i in inside],
-            None if self.chunks is None else [self.chunks[i] for i in rows],
+            of(self.relations, inside),
+            None if self.chunks is None else of(self.chunks),
         )
 
 
@@ -150,17 +153,11 @@ def neighbours(graph: Graph, node_id: str, depth: int, most: int) -> Graph:
     return graph.part(order[: min(most, int(np.isfinite(near).sum()))])
 
 
-class Step(NamedTuple):
-    """A node on a way, and how the way reaches it; `relation` of the first one is ''."""
-
-    node: int
-    relation: str
-
-
-def way(graph: Graph, sources: Collection[int], targets: Collection[int]) -> list[Step]:
+def way(graph: Graph, sources: Collection[int], targets: Collection[int]) -> list[tuple[int, str]]:
     """Return a shortest way from one of the sources to one of the targets; [] if there is none.
 
-    Edges are followed in both directions.
+    It has nodes, each with the relation of the edge by which it is reached, that of the first is
+    ''. Edges are followed in both directions.
     """
     if not sources or not targets:
         return []
@@ -178,8 +175,9 @@ def way(graph: Graph, sources: Collection[int], targets: Collection[int]) -> lis
     while before[nodes[-1]] >= 0:
         nodes.append(int(before[nodes[-1]]))
     nodes.reverse()
-    return [Step(nodes[0], "")] + [
-        Step(node, _relation(graph, earlier, node)) for earlier, node in pairwise(nodes)
+    return [
+        (nodes[0], ""),
+        *((node, _relation(graph, earlier, node)) for earlier, node in pairwise(nodes)),
     ]
 
 

@@ -130,7 +130,7 @@ def _why(request: Request, query: _WhyQuery) -> dict[str, Any]:
         kind, parts = written_from(asked.workspace, asked.corpus, to)
         targets = [graph.index[part] for part in parts if part in graph.index]
     steps = way(graph, sources, targets)
-    shown = [{**asked.graph.node(step.node), "relation": step.relation} for step in steps]
+    shown = [{**graph.node(node), "relation": relation} for node, relation in steps]
     if steps and to not in graph.index:  # a text, not a node
         shown.append({"id": to, "label": "", "kind": kind, "relation": "mentioned in"})
     title = KINDS[asked.name].title
