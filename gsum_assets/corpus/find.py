@@ -88,10 +88,9 @@ def init_corpus(
         )
     target = folder.resolve()
     link, is_inside = _linked(target, home, name)
-    settings = settings_file(link)
-    if settings.exists() or settings.is_symlink():
-        lines = [f"{settings}: already exists, unchanged"]
-    else:
+    settings, state = settings_file(link), "already exists, unchanged"
+    if not (settings.exists() or settings.is_symlink()):
+        state = "written; every key is commented out"
         try:
             settings.write_text(commented_toml(tables), "utf-8")
         except OSError as error:
@@ -99,7 +98,7 @@ def init_corpus(
                 raise
             settings = link.with_name(f"{link.name}.toml")  # the documents' folder is read-only
             settings.write_text(commented_toml(tables), "utf-8")
-        lines = [f"{settings}: written; every key is commented out"]
+    lines = [f"{settings}: {state}"]
     if not is_inside:
         lines.append(f"{link}: a link to {target}")
     return link.name, [*lines, found_in(target)]

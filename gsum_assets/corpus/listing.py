@@ -13,12 +13,12 @@ from gsum_resources.settings.paths import RemoteFile, is_remote, remote_files, u
 
 _HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_KINDS = (
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _NO_TARGET = "is a link to what does not exist; restore its target, or remove the link"
 _BROKEN_LINKS = {
     errno.ELOOP: "is a link that leads back to itself; remove it, or let it name a file",
@@ -123,20 +123,13 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
     version = status.st_size, status.st_mtime_ns
     problem = ""
     if not stat.S_ISREG(status.st_mode):
-        kinds = (kind for is_kind, kind in _KINDS if is_kind(status.st_mode))
-        kind = next(kinds, "of an unknown kind")
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
         problem = f"is {kind} and no file; remove it, or put a file in its place"
     return ListedFile(name, path, status.st_size, version, status.st_mtime, problem)
 
 
 def open_regular(path: Path | RemoteFile) -> IO[bytes]:
-    """Open a regular file for reading; never waits for the other end of a pipe.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened, or is no regular file.
-    """
+    """Open a regular file for reading; raise `OSError` for a pipe instead of waiting for it."""
     if isinstance(path, RemoteFile) or is_remote(path):
         return path.open("rb")  # type: ignore[return-value]
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

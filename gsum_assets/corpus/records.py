@@ -23,13 +23,7 @@ _NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|\.\.")
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one table.
-
-    Attributes
-    ----------
-    text, title, id : names of the columns; "" without one.
-    is_unique : whether ids are unique in the whole corpus, not only in the table.
-    """
+    """Names of the columns of a table, "" without one; whether its ids are unique in the corpus."""
 
     text: str
     title: str = "title"
@@ -145,12 +139,10 @@ def record_with_id(
 
 
 def ids_of_files(files: Collection[str]) -> dict[str, str]:
-    """Return an id for each file, all different.
+    """Return an id for each file, all different, see `plain_id`; "--" stands for "/".
 
-    The id is the name without `.txt` or `.md`, or the name with the extension of a converted file
-    or a table; "--" stands for "/". A name that is no valid id, and the later one of two equal ids,
-    has the hash of its name at the end. Among equal ids those of `.md` files are the later ones,
-    then the order of the names decides.
+    A name that is no valid id, and the later one of two equal ids, has the hash of its name at the
+    end. Among equal ids those of `.md` files are the later ones, then the names decide.
     """
     ids: dict[str, str] = {}
     used: set[str] = set()

@@ -27,9 +27,7 @@ _HEADER = """\
 def commented_toml(tables: Mapping[str, type[BaseModel]]) -> str:
     """Return a `corpus.toml` with every key, its default and its meaning, commented out.
 
-    Parameters
-    ----------
-    tables : settings of the tables that `CorpusSettings` does not validate, by name.
+    `tables` are the settings of the tables that `CorpusSettings` does not validate, by name.
     """
     return _HEADER + "\n".join(_table("", CorpusSettings, tables)) + "\n"
 

@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from typing import IO, Any
 
 from gsum_assets.corpus.records import PIECE, too_large
@@ -21,14 +21,10 @@ _BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
+    """A row of a table, with a problem if it cannot be used.
 
-    Attributes
-    ----------
-    line : its first line, from 1; in JSON its number.
-    content : the bytes covered by the content hash.
-    number : its number for a reader: in CSV as a spreadsheet counts, the header being row 1.
-    problem : why it cannot be used, or None.
+    `line` is its first line, from 1 (in JSON its number), `number` that for a reader: in CSV as a
+    spreadsheet counts, the header being row 1. `content` is covered by the content hash.
     """
 
     line: int
@@ -45,17 +41,9 @@ class NoTableError(Exception):
 def table_rows(
     stream: IO[bytes], suffix: str, max_bytes: int
 ) -> tuple[list[str] | None, Iterator[Row]]:
-    """Return the names of a header, None for JSON, and the rows; damage is a row of its own.
+    """Return the names of a header, None for JSON, and the rows of an unpacked stream.
 
-    Parameters
-    ----------
-    stream : unpacked content.
-    suffix : extension of the file, with that of its archive: ".csv.gz".
-
-    Raises
-    ------
-    NoTableError
-        From the rows, if a JSON file holds no table.
+    Damage is a row of its own. The rows raise `NoTableError` if a JSON file holds no table.
     """
     if suffix == ".json":
         return None, _json_items(stream, max_bytes)
@@ -82,8 +70,7 @@ def _until_damage(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _damage(error: Exception, line: int) -> Row:
-    problem = f"the gzip archive is damaged ({error}); compress it again"
-    return Row(line, b"", problem=problem)
+    return Row(line, b"", problem=f"the gzip archive is damaged ({error}); compress it again")
 
 
 def _json_lines(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
@@ -94,16 +81,12 @@ def _json_lines(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
     while content := stream.readline(limit):
         line += 1
         if len(content) == limit and not content.endswith(b"\n"):
-            size = len(content)
-            while rest := stream.readline(PIECE):
+            size, rest = len(content), b""
+            while not rest.endswith(b"\n") and (rest := stream.readline(PIECE)):
                 size += len(rest)
-                if rest.endswith(b"\n"):
-                    break
             ends = b"%d\0" % size + content[:PIECE]
             yield Row(line, ends, problem=too_large(size, max_bytes))
-            continue
-        content = content.removeprefix(b"\xef\xbb\xbf").strip()
-        if content:
+        elif content := content.removeprefix(b"\xef\xbb\xbf").strip():
             yield _json_row(content, line)
 
 
@@ -147,11 +130,7 @@ def items_of(whole: Any) -> list[Any]:
     """Return the items of a JSON file: an array of objects, or an object with one such array.
 
     An object without an array is one row. Changes of the list change `whole`, unless it is a row.
-
-    Raises
-    ------
-    NoTableError
-        If it holds no table.
+    Raises `NoTableError` if it holds no table.
     """
     if isinstance(whole, dict):
         arrays = [value for value in whole.values() if _is_table(value)]
@@ -195,10 +174,8 @@ def encoding_of(stream: IO[bytes]) -> str:
 
 
 def _csv_rows(reader: Any, header: list[str]) -> Iterator[Row]:
-    number = 1
-    while True:
+    for number in count(2):
         line = reader.line_num + 1
-        number += 1
         try:
             values = next(reader, None)
         except csv.Error as error:

@@ -83,10 +83,7 @@ def slug(name: str) -> str:
 def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
     """Write a corpus to a temporary folder, validate it with the loader, then copy its files.
 
-    Raises
-    ------
-    CorpusError
-        If `folder` has files that no import wrote, or no document can be loaded.
+    Raises `CorpusError` if `folder` has files that no import wrote, or no document can be loaded.
     """
     present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if foreign := sorted(name for name in present - _WRITTEN if not name.startswith(".")):

@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,6 @@ def split_rows(
     patterns : names without ".gz"; the first pattern with a match counts.
     folders : subfolders of `source` to search after `source`; the first with a match counts.
     required : keys of each row.
-
-    Raises
-    ------
-    CorpusError
-        If there are no such files, or a row is not as expected.
     """
     files = _split_files(source, patterns, folders)
     for split, file in sorted(files, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name)):
@@ -65,13 +61,12 @@ def _split_files(
         if split := split_of(source.name):
             return [(split, source)]
         raise CorpusError(f"{source.name}: the file name must contain train, dev (val) or test")
-    for folder in (source, *(source / name for name in folders)):
-        for pattern in patterns:
-            packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
-            plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
-            files = (packed | plain).values()  # of x and x.gz only x
-            if matches := [(split, file) for file in files if (split := split_of(file.name))]:
-                return matches
+    for folder, pattern in product((source, *(source / name for name in folders)), patterns):
+        packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
+        plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
+        files = (packed | plain).values()  # of x and x.gz only x
+        if matches := [(split, file) for file in files if (split := split_of(file.name))]:
+            return matches
     expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
     raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
@@ -135,10 +130,7 @@ def _parsed(text: str, where: str) -> Any:
 def read_rows(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield numbered rows, from 1, of a CSV, Parquet, JSON (list) or JSON lines file.
 
-    Raises
-    ------
-    CorpusError
-        If a line cannot be parsed or lacks one of the `required` keys.
+    Raises `CorpusError` if a line cannot be parsed or lacks one of the `required` keys.
     """
     for number, row in read_values(path):
         if not isinstance(row, dict):
