@@ -1,6 +1,5 @@
 """Number of buckets of a corpus: rule, setting, and where it is kept."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -103,27 +102,9 @@ def test_setting_is_a_power_of_two(folder: Path, store: ParquetStore, n: object)
         Buckets(store).fix("tales", folder)
 
 
-def test_corpus_of_an_older_gsum_keeps_8(folder: Path, store: ParquetStore) -> None:
-    for bucket in bucket_names(8):
-        write_listing(store, bucket)
-    (folder / "corpus.toml").write_text("buckets = 64")
-    with pytest.raises(CorpusError, match="'tales' has 8 buckets"):
-        Buckets(store).fix("tales", folder)
-    assert Buckets(store).of("tales") == 8
-
-
-def test_copy_of_a_home_keeps_the_number(folder: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (folder / "corpus.toml").write_text("buckets = 32")
-    Buckets(ParquetStore(str(home / "warehouse"))).fix("tales", folder)
-    shutil.copytree(home, tmp_path / "copy")
-    assert Buckets(ParquetStore(str(tmp_path / "copy" / "warehouse"))).of("tales") == 32
-
-
-def test_warehouse_without_its_state_shows_the_number(store: ParquetStore, tmp_path: Path) -> None:
+def test_warehouse_without_its_state_shows_the_number(store: ParquetStore) -> None:
     write_listing(store, "07")
     write_listing(store, "61")  # perhaps not all were written yet
-    (tmp_path / "state.db").unlink(missing_ok=True)
     assert Buckets(store).of("tales") == 64
 
 
