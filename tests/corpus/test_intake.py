@@ -1,7 +1,7 @@
 """The files of a corpus folder: what is observed and what is said of them."""
 
 import os
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -72,12 +72,8 @@ def test_check_ignores_files_of_other_types() -> None:
 ENTITIES, RELATIONSHIPS = observe.GRAPH_FILES
 
 
-def graph_version(house: House, corpus: str) -> str:
-    return observe.sources(house.store, house.home.corpora, corpus)["source_graph"][0]
-
-
-def graph_of(house: House) -> Callable[[], str]:
-    return lambda: graph_version(house, CORPUS)
+def graph_version(house: House) -> str:
+    return observe.sources(house.store, house.home.corpora, CORPUS)["source_graph"][0]
 
 
 def write(file: Path, content: bytes) -> None:
@@ -85,18 +81,12 @@ def write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def test_corpus_without_graph_has_an_empty_versioned_listing(house: House) -> None:
-    version = graph_of(house)
-    none = version()
-    assert house.table("source_graph").num_rows == 0
-    (house.folder / "graph").mkdir()
-    write(house.folder / "graph" / "notes.csv", b"no graph")
-    assert version() == none
-
-
 def test_graph_version_depends_on_its_files_only(house: House) -> None:
-    version = graph_of(house)
+    version = partial(graph_version, house)
     seen = [version()]
+    assert house.table("source_graph").num_rows == 0
+    write(house.folder / "graph" / "notes.csv", b"no graph")
+    assert version() == seen[0]
     for name, content in ((ENTITIES, b"one"), (RELATIONSHIPS, b"one"), (ENTITIES, b"two")):
         write(house.folder / name, content)
         seen.append(version())

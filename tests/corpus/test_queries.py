@@ -12,11 +12,8 @@ def _load(folder, *lines, known=("d1", "d2")):
     return load_queries(folder, known)
 
 
-def test_missing_file_gives_no_queries(tmp_path):
-    assert load_queries(tmp_path, ["d1"]) == ([], [])
-
-
 def test_omitted_fields_get_defaults(tmp_path):
+    assert load_queries(tmp_path, ["d1"]) == ([], [])  # no file
     queries, failures = _load(
         tmp_path,
         "\ufeff" + json.dumps({"query_id": "q1", "text": "Why?", "document_id": "d1"}),

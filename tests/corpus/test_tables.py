@@ -199,13 +199,9 @@ def test_files_of_questions_graphs_and_programs_are_no_documents(tmp_path: Path)
 
 def test_an_object_with_a_text_is_a_document(tmp_path: Path) -> None:
     written(tmp_path, a__json='{"title": "T", "text": "One.", "tags": ["x"]}')
-    document = Document(_only_id(tmp_path), "T", "One.", metadata='{"tags": ["x"]}')
+    [record] = read_records(tmp_path, 10**6)
+    document = Document(record.document_id, "T", "One.", metadata='{"tags": ["x"]}')
     assert load(tmp_path, SETTINGS)[0] == [document]
-
-
-def _only_id(folder: Path) -> str:
-    [record] = read_records(folder, 10**6)
-    return record.document_id
 
 
 def test_a_large_json_file_is_refused(tmp_path: Path) -> None:
