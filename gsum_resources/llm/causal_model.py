@@ -43,17 +43,15 @@ class CausalModel:
         self._tokens_per_word, self._json_tokens, self._penalty = (
             (1.5, 256, 1.1) if weights.is_packaged else (3, 1024, 1.0)
         )
-        config = self._model.generation_config
+        config = self._model.generation_config  # greedy, whatever the model's own settings are
+        config.do_sample, config.num_beams, config.max_length = False, 1, None
+        config.temperature = config.top_p = config.top_k = None
         ends = config.eos_token_id
         if ends is None:
             ends = self._tokenizer.eos_token_id
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
-        config.update(  # greedy, whatever the model's own settings are
-            **{"do_sample": False, "num_beams": 1, "max_length": None},
-            **dict.fromkeys(("temperature", "top_p", "top_k")),
-            eos_token_id=self._ends or None,
-            pad_token_id=self._ends[0] if self._ends else 0,  # no effect on a single prompt
-        )
+        config.eos_token_id = self._ends or None
+        config.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
         self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
         known = self._tokenizer.added_tokens_decoder.items()
         self._special = {i: token.content for i, token in known if token.special}

@@ -8,6 +8,7 @@ import logging
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -90,11 +91,7 @@ class ServedScorer:
             rows = range(len(contexts))[start : start + at_once]
             try:
                 pairs = self._pairs(rows, contexts, candidates)
-
-                def store(nth: int, score: float, pairs: list[_Pair] = pairs) -> None:
-                    scores[pairs[nth].row][pairs[nth].column] = score
-
-                self._endpoint.map(self._score_pair, pairs, store)
+                self._endpoint.map(self._score_pair, pairs, partial(_store, scores, pairs))
             finally:
                 if on_row:
                     for row in rows:
@@ -171,6 +168,10 @@ class ServedScorer:
     def _warn(self, prompt: str, why: str) -> None:
         shown = " ".join(prompt[-40:].split())
         _log.warning("%s: no score of the prompt that ends in '%s': %s", self._name, shown, why)
+
+
+def _store(scores: list[np.ndarray], pairs: list[_Pair], nth: int, score: float) -> None:
+    scores[pairs[nth].row][pairs[nth].column] = score
 
 
 def _bytes_of(text: str, positions: slice) -> str:

@@ -33,7 +33,7 @@ NO_SYSTEM_ROLE = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 )
 TALE = Request("answer", "Answer.", "Who?", ("The boat met the lamp.",), 5, document_id="tale")
-PROMPTED = {"structured_output": "prompt"}  # no grammar
+PROMPTED: dict[str, Any] = {"structured_output": "prompt"}  # no grammar
 
 
 class Verdict(BaseModel):
