@@ -163,12 +163,17 @@ def render_sentences(sentences: Sequence[Sentence]) -> str:
     last: str | None = None
     for sentence in sentences:
         if lines and (sentence.speaker == last or not spoken):
-            lines[-1] += f" {sentence.text}"
+            lines[-1] = f"{_ended(lines[-1])} {sentence.text}"
         else:
             label = f"{sentence.speaker}: " if sentence.speaker else "– " if spoken else ""
             lines.append(label + sentence.text)
         last = sentence.speaker
     return "\n".join(lines)
+
+
+def _ended(text: str) -> str:
+    """Return a text with a full stop if its last block, such as a heading, has no mark at all."""
+    return f"{text}." if text[-1:].isalnum() else text
 
 
 def flat_text(text: str) -> str:

@@ -313,6 +313,22 @@ def test_what_follows_no_turn_directly_has_no_speaker(case: str) -> None:
     assert speakers([text])["The boat leaks."] == ""
 
 
+@pytest.mark.parametrize(
+    ("texts", "rendered"),
+    [
+        (["Door quote", "The door costs 310."], "Door quote. The door costs 310."),
+        (["Dear board,", "The door costs 310."], "Dear board, The door costs 310."),
+        (["Costs:", "The door costs 310."], "Costs: The door costs 310."),
+        (["The door costs 310.", "Lamp quote"], "The door costs 310. Lamp quote"),
+    ],
+)
+def test_heading_and_sentence_stay_apart(texts: list[str], rendered: str) -> None:
+    text = render_sentences([Sentence(text, "", 0) for text in texts])
+    assert text == rendered
+    if texts[0][-1].isalnum():
+        assert [s.text for s in read_sentences([text])] == ["Door quote.", texts[1]]
+
+
 def test_texts_are_joined_without_lending_a_speaker() -> None:
     assert join_texts(["A lamp.", "A  ferry."]) == "A lamp. A ferry."
     joined = join_texts(["Dov: A lamp.\n– A quay.", "A ferry.", "Marit: A mill."])
