@@ -115,7 +115,7 @@ def reconstruction_loss(
 
 
 def constant_loss(n_nodes: int, n_edges: int, loss: Loss) -> float:
-    """Return the least loss of one value for all pairs: the share of edges, or one half."""
+    """Return the least loss of one value for all pairs, the share of edges; balanced: log 2."""
     density = n_edges / n_nodes**2
     return density * (1 - density) if loss == "squared" else math.log(2)
 

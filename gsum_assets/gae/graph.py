@@ -41,7 +41,7 @@ def graph_edges(
     n_nearest: int,
     engine: Engine = LOCAL,
 ) -> pa.Table:
-    """Return the rows of `gae.graph_edges`, where `cites` has the ids of cited documents by id."""
+    """Return the rows of `gae.graph_edges`; `cites` has the cited documents of each, by id."""
     words = word_vectors(collection.chunk_texts, Words(language))
     edges = {
         "citation": citations(collection, cites),
@@ -66,13 +66,13 @@ def graph_edges(
 
 
 def neighbours(starts: np.ndarray) -> Edges:
-    """Return the edges between adjacent chunks, of `Collection.starts`, `(n_documents + 1,)`."""
+    """Return the edges between adjacent chunks of a document, from `Collection.starts`."""
     first = np.setdiff1d(np.arange(starts[-1] - 1), starts[1:] - 1)
     return Edges(first, first + 1, np.ones(len(first)))
 
 
 def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edges:
-    """Return an edge between the first chunks of two documents for each citation inside."""
+    """Return an edge between the first chunks of two documents for each citation in the corpus."""
     index = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     pairs = {
         (index[source], index[target])
@@ -111,7 +111,7 @@ def edges_of(rows: pa.Table, ids: Sequence[str]) -> Edges:
 
 
 def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
-    """Return unit TF-IDF vectors, float32 `(n_texts, n_words)`, but of words in one or many."""
+    """Return unit TF-IDF vectors without very rare and common words, `(n_texts, n_words)`."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 

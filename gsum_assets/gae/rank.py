@@ -100,7 +100,7 @@ def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Return R_i = S_i + sum of S_j P_j F_j over the rest of its cluster (equations 8 to 10).
 
     P_j = 1 / log(1 + rank_j), ranks from 1; F_j = S_j / sum of S_k over the same candidates,
-    without i. Scores of a question's candidates, best first, are not negative, `(n,)`.
+    without i. The scores of a question's candidates are not negative, best first, `(n,)`.
     """
     weighted = scores**2 / np.log(1 + np.arange(1, len(scores) + 1))
     _, cluster_of = np.unique(clusters, return_inverse=True)

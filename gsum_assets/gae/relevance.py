@@ -33,19 +33,14 @@ def topics(
     The best passages of a cluster that fit `prompt_tokens` are read. Raises ValueError if a passage
     has no cluster.
     """
-    instructions, requests, keys = prompts.text("topic"), [], []
+    every = Request("topic", prompts.text("topic"), max_words=_TOPIC_WORDS, schema=TopicScore)
+    requests, keys = [], []
     for question in questions_with_passages(contexts, queries):
         labels = clusters.of([row["node_id"] for row in question.passages]).tolist()
         texts_of: dict[int, list[str]] = {}
         for row, cluster in zip(question.passages, labels, strict=True):
             texts_of.setdefault(cluster, []).append(row["text"])
-        bare = Request(
-            task="topic",
-            instructions=instructions,
-            question=question_text(question.row),
-            max_words=_TOPIC_WORDS,
-            schema=TopicScore,
-        )
+        bare = replace(every, question=question_text(question.row))
         for cluster, texts in sorted(texts_of.items()):
             requests.append(_with_best(bare, texts, prompt_tokens))
             read = {"n_passages": len(texts), "n_read": len(requests[-1].passages)}
@@ -76,21 +71,15 @@ def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
     """Request the rows of `gae.reflections` from `model`, by question and rank (3.2.2)."""
+    instructions = prompts.text("reflection")
+    every = Request("score", instructions, max_words=_REASON_WORDS, schema=ReasonedScore)
     keys, requests = [], []
     for question in questions_with_passages(contexts, queries):
+        bare = replace(every, question=question_text(question.row))
         for passage in question.passages:
             keys.append({"query_id": question.query_id, "node_id": passage["node_id"]})
-            requests.append(
-                Request(
-                    task="score",
-                    instructions=prompts.text("reflection"),
-                    question=question_text(question.row),
-                    passages=(passage["text"],),
-                    max_words=_REASON_WORDS,
-                    schema=ReasonedScore,
-                    document_id=passage["document_id"] or "",
-                )
-            )
+            document_id = passage["document_id"] or ""
+            requests.append(replace(bare, passages=(passage["text"],), document_id=document_id))
     rows, failures = [], []
     for key, reply in zip(keys, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, ReasonedScore):

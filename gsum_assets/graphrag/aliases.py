@@ -122,7 +122,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
 
 
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
-    """Return whether forms of a name may be one person, with `full` ones that it begins or ends."""
+    """Return whether a name, with and without titles, and its `full` forms may be one person."""
     titles_of_full = {title for name in full for title in name.person.telling}
     if full and any(not name.person.telling <= titles_of_full for name in bearers):
         return False

@@ -30,7 +30,7 @@ class ChunkGraph:
         self.text_key = name_key(self.chunk["text"])
 
     def missed(self) -> list[str]:
-        """Return names that rules find in the text, single words twice, and that no mention has."""
+        """Return names that rules find, single words in two sentences, and that no mention has."""
         known = [mention["name_key"] for mention in self.entities.values()]
         return [
             name

@@ -23,7 +23,7 @@ from gsum_assets.graphrag.elements import (
     relationship_text,
 )
 from gsum_assets.graphrag.rank import Index, nearest
-from gsum_resources.store.arrow import pc
+from gsum_resources.store.arrow import pc, rows_by
 from gsum_resources.store.content_hash import hash_texts
 
 SHARE_CHUNKS, SHARE_REPORTS = 0.5, 0.15
@@ -218,12 +218,11 @@ def _best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[
     """Return the ranked chunks of each question, best first."""
     is_ranked = pc.is_in(chunks["chunk_id"], value_set=pc.unique(rankings["item_id"]))
     chunk_of = {row["chunk_id"]: row for row in chunks.filter(is_ranked).to_pylist()}
-    passages_of: dict[str, list[Passage]] = {}
-    for row in rankings.sort_by("rank").to_pylist():
-        if row["level"] == "node":
-            passage = chunk_passage(chunk_of[row["item_id"]], row["score"])
-            passages_of.setdefault(row["query_id"], []).append(passage)
-    return passages_of
+    nodes = rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank")
+    return {
+        query_id: [chunk_passage(chunk_of[row["item_id"]], row["score"]) for row in rows]
+        for query_id, rows in rows_by(nodes, "query_id").items()
+    }
 
 
 def fitting(passages: Sequence[Passage], sizes: Mapping[str, int], room: Room) -> Sequence[Passage]:

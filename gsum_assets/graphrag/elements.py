@@ -144,7 +144,7 @@ def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) ->
 def claims_by_subject(
     claims: pa.Table, aliases: pa.Table, entities: Mapping[str, Mapping]
 ) -> Mapping[str, Mapping[str, dict]]:
-    """Return the first row of each distinct text of a claim, by entity, but of pruned names."""
+    """Return the first row of each distinct text of a claim, by the entity that it is about."""
     entity_of = entity_finder(aliases)
     claims_of: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in by_document(claims):

@@ -224,7 +224,7 @@ def _recurrences(name: Name, position_of: Mapping[str, int]) -> int:
 
 
 def _word_counts(words: Collection[str], texts: Iterable[str]) -> tuple[Counter[str], ...]:
-    """Count words in lower case, capitals inside a sentence, as noun phrases, and their chunks."""
+    """Count words in lower case, capitalized in a sentence, as noun phrases, and their chunks."""
     lower, upper, as_noun, in_chunks = (Counter[str]() for _ in range(4))
     for text in texts:
         tokens = ["", *_TOKEN.findall(text), "."]

@@ -1,6 +1,6 @@
 """Global and local answers from the index, and two baselines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -25,7 +25,6 @@ from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import Index, rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
-from gsum_assets.graphrag.views import MACROS, VIEWS
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result, result_of
@@ -35,6 +34,7 @@ from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import mapping, pc
+from gsum_resources.store.table import Macro, View
 
 _INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
 """Arguments of `Index`, in order."""
@@ -146,6 +146,12 @@ def _chunks_of_reports(
     return document_of, behind
 
 
+def _views() -> Sequence[View | Macro]:
+    from gsum_assets.graphrag.views import MACROS, VIEWS
+
+    return (*VIEWS, *MACROS)
+
+
 _LENGTHS = ["graphrag.answers.prompt_tokens"]
 _LEVELS = ["graphrag-c1", "graphrag-c2", "graphrag-c3"]
 _PACK = Cost("question", lengths=_LENGTHS, calls=1.4, tokens_in=7200, tokens_out=490)
@@ -200,7 +206,7 @@ FAMILY = Family(
     prompt_tokens="graphrag.answers.prompt_tokens",
     max_words="graphrag.answers.final_words",
     read=_read,
-    views=lambda: (*VIEWS, *MACROS),
+    views=_views,
     costs=[Cost("question", tokens_in=3987, tokens_out=186, repeated=0.33)],
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

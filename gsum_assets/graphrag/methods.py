@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Method:
-    """A method by its context: reports of a level or all (None), or chunks, or what is near."""
+    """A method by what its answers read: reports of a level (None: of all levels), or chunks."""
 
     reads: Literal["reports", "relevant", "chunks", "nearest", "around"]
     level: int | None = 0

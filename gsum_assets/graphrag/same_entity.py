@@ -51,12 +51,8 @@ def model_judge(
         vectors = embedder.embed([name.name for name in own])
         pairs = [pair for pair in _alike(own, vectors, least) if groups.may_join(*pair)]
         shown = _descriptions(mentions, names, {key for pair in pairs for key in pair})
-        bare = Request(
-            task="score",
-            instructions=prompts.text("same_entity"),
-            max_words=_MAX_WORDS,
-            schema=Verdict,
-        )
+        asked = prompts.text("same_entity")
+        bare = Request("score", asked, max_words=_MAX_WORDS, schema=Verdict)
         requests = [replace(bare, passages=(shown[a], shown[b])) for a, b in pairs]
         same, problems = [], []
         for pair, reply in zip(pairs, model.complete(requests), strict=True):

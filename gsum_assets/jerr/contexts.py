@@ -22,7 +22,7 @@ ChooseShort = Callable[[dict, Iterable[str], Sequence[Passage]], Sequence[Passag
 
 
 def short_texts(rows: pa.Table, key: str, kind: str) -> list[Passage]:
-    """Return rows of `jerr.synopses` or `jerr.pages` as passages of this kind, but empty ones."""
+    """Return rows of `jerr.synopses` or `jerr.pages` that have a text as passages of a kind."""
     return [
         Passage(row[key], kind, row[kind], 0, row["document_id"], row["position"])
         for row in rows.to_pylist()

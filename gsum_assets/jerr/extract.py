@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -36,12 +37,9 @@ def synopses(line_chunks: pa.Table, model: LanguageModel, prompts: Prompts = PRO
     for index, chunk in enumerate(chunks):
         words = max(_LEAST_WORDS, round(SYNOPSIS_WORDS * chunk["n_tokens"] / 1000))
         if len(chunk["text"].split()) > words:
-            requests[index] = Request(
-                task="synopsis",
-                instructions=prompts.text("synopsis", max_words=words),
-                passages=(chunk["text"],),
-                max_words=words,
-                document_id=chunk["document_id"],
+            bare = Request("synopsis", prompts.text("synopsis", max_words=words), max_words=words)
+            requests[index] = replace(
+                bare, passages=(chunk["text"],), document_id=chunk["document_id"]
             )
     replies = dict(zip(requests, model.complete(list(requests.values())), strict=True))
     rows, failures = [], []
@@ -64,16 +62,9 @@ def extract(synopses: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
     """
     chunks = _in_reading_order(synopses)
     instructions = prompts.text("extraction", max_facts=MOST_FACTS, n_elements=N_ELEMENTS)
+    bare = Request("facts", instructions, max_words=_REPLY_WORDS, schema=Extraction)
     requests = [
-        Request(
-            task="facts",
-            instructions=instructions,
-            passages=(row["synopsis"],),
-            max_words=_REPLY_WORDS,
-            schema=Extraction,
-            document_id=row["document_id"],
-        )
-        for row in chunks
+        replace(bare, passages=(row["synopsis"],), document_id=row["document_id"]) for row in chunks
     ]
     rows: dict[str, list[dict]] = {"atomic_facts": [], "elements": [], "relations": []}
     failures = []

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -63,6 +63,10 @@ class _Reader:
         """Return the text of the document from unit `first` to `end`."""
         return self.content[self.units[first].start : self.units[end - 1].end]
 
+    def passages(self, ends: Sequence[int]) -> tuple[str, ...]:
+        """Return the texts between the last page and each possible end of the current one."""
+        return tuple(map(self.text, [self.ends[-1], *ends[:-1]], ends))
+
     def pages(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the document's pages, with their texts as gists."""
         seen = Counter[str]()
@@ -96,6 +100,7 @@ def paginate(
     readers = [
         _Reader(row["document_id"], row["text"], _units(row["text"], settings)) for row in rows
     ]
+    bare = Request("topic", prompts.text("pause"), max_words=_PAUSE_WORDS, schema=Pause)
     failures: list[str] = []
     reading = readers
     while True:
@@ -108,14 +113,7 @@ def paginate(
         if not pending:
             break
         requests = [
-            Request(
-                task="topic",
-                instructions=prompts.text("pause"),
-                passages=tuple(map(reader.text, [reader.ends[-1], *ends[:-1]], ends)),
-                max_words=_PAUSE_WORDS,
-                schema=Pause,
-                document_id=reader.document_id,
-            )
+            replace(bare, passages=reader.passages(ends), document_id=reader.document_id)
             for reader, ends in pending
         ]
         for (reader, ends), reply in zip(pending, model.complete(requests), strict=True):
@@ -166,14 +164,10 @@ def _add_gists(
 ) -> list[str]:
     """Replace the gists of long pages, and return a line for each page without a valid one."""
     too_long = [page for page in pages if page["n_words"] > gist_words]
+    instructions = prompts.text("gist", max_words=gist_words)
+    bare = Request("synopsis", instructions, max_words=gist_words)
     requests = [
-        Request(
-            task="synopsis",
-            instructions=prompts.text("gist", max_words=gist_words),
-            passages=(page["text"],),
-            max_words=gist_words,
-            document_id=page["document_id"],
-        )
+        replace(bare, passages=(page["text"],), document_id=page["document_id"])
         for page in too_long
     ]
     failures = []

@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -34,18 +34,14 @@ _SEED = "0"
 
 
 def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
-    """Request the keywords of all questions from `model`; without a reply, they are its words."""
+    """Request the keywords of all questions; without a valid reply, they are its own words."""
     questions = queries.sort_by("query_id").to_pylist()
+    instructions = prompts.text("keywords")
+    bare = Request("facts", instructions, max_words=_KEYWORD_WORDS, schema=Keywords)
+    asked = [question_text(row | {"text": row["retrieval_text"]}) for row in questions]
     requests = [
-        Request(
-            task="facts",
-            instructions=prompts.text("keywords"),
-            passages=(question_text(row | {"text": row["retrieval_text"]}),),
-            max_words=_KEYWORD_WORDS,
-            schema=Keywords,
-            document_id=row["document_id"] or "",
-        )
-        for row in questions
+        replace(bare, passages=(text,), document_id=row["document_id"] or "")
+        for row, text in zip(questions, asked, strict=True)
     ]
     rows, failures = [], []
     for row, reply in zip(questions, model.complete(requests), strict=True):

@@ -26,7 +26,7 @@ WIDENING = 2.0  # most children of a node, times the root of its visits (ours)
 
 @dataclass(frozen=True)
 class Searched:
-    """Simulations through each node, what they credit it with, and the best path, 0 to 1."""
+    """Simulations through each node and their credits, and the best path with its reward."""
 
     visits: Mapping[int, int]
     rewards: Mapping[int, float]
