@@ -21,13 +21,9 @@ _OF_NOTEBOOKS = "ipykernel"  # package of the stream that stands in for stderr t
 
 
 class Progress:
-    """Progress of the steps of a method, shown while `working`.
+    """Progress of the steps of a method, shown while `working` takes more than `after_s` seconds.
 
-    Parameters
-    ----------
-    is_wanted : whether anything is shown.
-    stream : where it is shown; None: stderr, if it is a terminal or a notebook.
-    after_s : what takes less shows nothing, seconds.
+    Without a `stream`, it is shown on stderr, if that is a terminal or a notebook.
     """
 
     def __init__(
@@ -39,12 +35,7 @@ class Progress:
 
     @contextmanager
     def working(self, about: int = 0) -> Iterator[None]:
-        """Show the steps that begin in this context; contexts within it change nothing.
-
-        Parameters
-        ----------
-        about : estimated number of steps; 0: unknown.
-        """
+        """Show the steps of this context, `about` so many; contexts within it change nothing."""
         stream = self._stream or sys.stderr
         is_shown = self._stream is not None or is_interactive(stream)
         if self._stage is not None or not (self._is_wanted and is_shown):

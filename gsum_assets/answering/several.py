@@ -113,11 +113,7 @@ def merged(passages: dict[str, list[dict]], by_score: bool) -> list[dict]:
     """Return the best passages of all corpora, with their corpus and new ranks.
 
     They are as many as the corpus with most has; of passages in two corpora the better one is kept.
-
-    Parameters
-    ----------
-    passages : rows of `contexts` by corpus, best first.
-    by_score : whether scores mean the same in each corpus; else ranks are compared.
+    Without `by_score`, for scores that mean the same in each corpus, ranks are compared.
     """
     rows = [{**row, "corpus": corpus} for corpus, of in passages.items() for row in of]
     rows.sort(key=lambda row: -row["score"] if by_score else row["rank"])  # keeps order of corpora

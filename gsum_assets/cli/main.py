@@ -132,8 +132,7 @@ def plan(corpora: Sequence[str], methods: str | None) -> None:
                 print_plan(plans[-1])
             except CorpusError as error:
                 click.echo(f"Error: {error}", err=True)
-        if len(plans) > 1:
-            print_total(plans)
+        print_total(plans)
         if plans:
             command = f"next: gsum run {' '.join(done.corpus for done in plans)}"
             click.echo(f"{command} --methods {methods}" if methods else command)

@@ -25,7 +25,9 @@ def print_plan(plan: Plan) -> None:
 
 
 def print_total(plans: Sequence[Plan]) -> None:
-    """Print the requests and cost of several plans together."""
+    """Print the requests and cost of plans together, if they are several."""
+    if len(plans) < 2:
+        return
     totals = [plan.total() for plan in plans]
     n, tokens_in, tokens_out = (
         sum(getattr(total, name) for total in totals) for name in ("n", "tokens_in", "tokens_out")

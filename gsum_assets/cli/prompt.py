@@ -28,17 +28,9 @@ _MOST_LINES = 1000  # of the history
 
 
 class Prompt:
-    """Reads questions and commands, and prints answers.
+    """Reads questions, which `show` answers, and commands; `n_failed` lines ended with an error.
 
-    Parameters
-    ----------
-    show : prints the answer of a question.
-    as_json : whether the output is JSON alone: errors of questions are objects, and what commands
-        say is printed to stderr.
-
-    Attributes
-    ----------
-    n_failed : lines that ended with an error.
+    With `as_json`, errors of questions are objects, and what commands say is printed to stderr.
     """
 
     def __init__(

@@ -146,8 +146,7 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
     for part in parts:
         plans.append(plan(part.home, part.corpus, list(part.rows)))
         print_plan(plans[-1])
-    if len(plans) > 1:
-        print_total(plans)
+    print_total(plans)
     if only_plan:
         return False
     if sum(one.total().n for one in plans) and not yes:

@@ -121,13 +121,8 @@ def refreshed_in(
 ) -> tuple["Pipeline", list[str], bool]:
     """Refresh corpora of a home; parameters are those of `gsum run`.
 
-    Parameters
-    ----------
-    again : printed when it is interrupted; "": that `gsum run` continues.
-
-    Returns
-    -------
-    The pipeline, the corpora that could be read, and whether every one is up to date.
+    Return the pipeline, the corpora that could be read, and whether every one is up to date.
+    `again` is printed after an interruption; "": that `gsum run` continues.
     """
     from gsum_assets.cli.terminal import Console
     from gsum_assets.corpus.find import find_corpus

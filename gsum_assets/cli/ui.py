@@ -71,12 +71,8 @@ def serve(
     """Run a command until it ends or a signal is received; return its status, or 130 or 143.
 
     Signals are received even if a shell ignores Ctrl-C for its background jobs. All processes that
-    the command started, directly or not, are ended.
-
-    Parameters
-    ----------
-    on_line : called with each line that the command and its processes print.
-    on_ready : called once, when `is_ready` first returns true.
+    the command started, directly or not, are ended. `on_line` receives each line that they print;
+    `on_ready` is called once, when `is_ready` first returns true.
     """
     received: list[int] = []
 
@@ -168,12 +164,9 @@ _SHOWN = ("ERROR", "CRITICAL")
 
 
 class UiLog:
-    """Lines of the processes of the UI.
+    """Lines of the processes of the UI in a file; that of an earlier start becomes `<path>.1`.
 
-    Parameters
-    ----------
-    path : the file; that of an earlier start becomes `<path>.1`.
-    show : called with the lines of errors, each with the lines that follow it.
+    `show` receives the lines of errors, each with the lines that follow it.
     """
 
     def __init__(

@@ -95,10 +95,6 @@ class Endpoint(Route):
     A request must be allowed to ask the `corpora` of the model. A handler that is a function runs
     in a thread; what it returns, unless it is a `Response`, is sent as JSON. The docstring of the
     handler and the fields of the model describe the endpoint, see `app.py`.
-
-    Parameters
-    ----------
-    handler : called with the request and the model.
     """
 
     def __init__(

@@ -32,12 +32,8 @@ class CorpusFiles(ReadOnlyFiles):
     """The Parquet files of some corpora, as `gsum://warehouse/<table>/corpus=<corpus>/…`.
 
     DuckDB has it as its only file system: files of other corpora, and all else on the machine, do
-    not exist in it, and writing is refused whatever a query contains.
-
-    Parameters
-    ----------
-    fs, root : file system of the warehouse and its path there.
-    corpora : names of the corpora.
+    not exist in it, and writing is refused whatever a query contains. `fs` and `root` are the file
+    system of the warehouse and its path there.
     """
 
     protocol: Any = "gsum"

@@ -77,12 +77,8 @@ class Lineage:
 
     An instance is a snapshot of the warehouse: create a new one for each comparison.
 
-    Parameters
-    ----------
-    tables : declared tables by name.
-    other_version : returns the present version of a setting or model; None if it is unknown, which
-        counts as unchanged.
-    families : the methods of each family.
+    `other_version` returns the present version of a setting or model; None if it is unknown, which
+    counts as unchanged.
     """
 
     def __init__(
