@@ -55,12 +55,7 @@ def rows_of_level(
 
 
 class Numbered:
-    """Passages of one level, by their indices and by the numbers that tables list them by.
-
-    Attributes
-    ----------
-    ids : ids of the passages, `(n,)`.
-    numbers : their numbers, hashes of the ids, int64 `(n,)`.
+    """Passages of one level by index, and by number, a hash of the id, int64 `(n,)`.
 
     Raises
     ------

@@ -8,7 +8,6 @@ Constants were chosen on ODSum-Story's train stories; docs/lightpal.md has the m
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -40,37 +39,22 @@ SPREAD = 0.1
 _SPREAD_AMONG = 4 * DEPTH
 
 
-@dataclass(frozen=True)
-class Walk:
-    """How walks restart, and what they weigh.
+N_RESTARTS, POWER = 30, 3.0
+"""Best passages at which a walk restarts, and the exponent of their scaled scores as weights."""
 
-    Attributes
-    ----------
-    n_restarts : best passages at which a walk restarts.
-    power : exponent of their scaled scores as restart weights.
-    restart : probability of a restart.
-    weight : weight of the walk at trust 1.
-    """
+RESTART = 0.1
+"""Probability of a restart."""
 
-    n_restarts: int = 30
-    power: float = 3.0
-    restart: float = 0.1
-    weight: float = 0.9
-
-
-WALK = Walk()
+WEIGHT = 0.9
+"""Weight of the walk at full trust."""
 
 
 class PassageWalk:
     """Retriever that combines seeds and a random walk from them, weighted by trust.
 
-    Parameters
-    ----------
-    seeds : retriever whose scores the walk starts from.
-    graphs : graphs with edges in both directions.
-    trust : trust in the graph of chunks and in that of documents, 0 to 1.
-    owners : document of each chunk, `(n_chunks,)`.
-    community : community of each document, numbered from 0, `(n_documents,)`.
+    Graphs have edges in both directions. `trust` is that in the graph of chunks and in that of
+    documents, 0 to 1; `owners` the document of each chunk, `(n_chunks,)`; `community` that of each
+    document, numbered from 0, `(n_documents,)`.
     """
 
     def __init__(
@@ -89,10 +73,10 @@ class PassageWalk:
         seeds = self._seeds.scores(questions)
         in_nodes, in_documents = self._trust
         nodes = walked(self._graphs.nodes, seeds.nodes, in_nodes)
-        weight = WALK.weight * in_documents
+        weight = WEIGHT * in_documents
         if not weight:
             return Scores(nodes, min_max(seeds.documents))
-        walks = _scaled_walks(self._graphs.documents, seeds.documents, WALK)
+        walks = _scaled_walks(self._graphs.documents, seeds.documents)
         means = means_of(walks, self._community)
         together = weight * means / means.max(axis=1, keepdims=True)
         documents = (1 - weight) * min_max(seeds.documents) + weight * walks + together
@@ -114,27 +98,27 @@ def spread_out(scores: np.ndarray, owners: np.ndarray, step: float) -> None:
         n_better[owner] += 1
 
 
-def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, walk: Walk = WALK) -> np.ndarray:
+def walked(graph: WalkGraph, seeds: np.ndarray, trust: float) -> np.ndarray:
     """Return the weighted scores of seeds and walk, scaled to 0 to 1, `(n_questions, n_passages)`.
 
     A trust of 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
     """
-    weight = walk.weight * trust
+    weight = WEIGHT * trust
     if not weight:
         return min_max(seeds)
-    return (1 - weight) * min_max(seeds) + weight * _scaled_walks(graph, seeds, walk)
+    return (1 - weight) * min_max(seeds) + weight * _scaled_walks(graph, seeds)
 
 
-def _scaled_walks(graph: WalkGraph, seeds: np.ndarray, walk: Walk) -> np.ndarray:
+def _scaled_walks(graph: WalkGraph, seeds: np.ndarray) -> np.ndarray:
     """Return the walks of each question, scaled to at most 1, `(n_questions, n_passages)`."""
-    walks = np.array([walk_from(graph, row, walk) for row in seeds]).reshape(seeds.shape)
+    walks = np.array([walk_from(graph, row) for row in seeds]).reshape(seeds.shape)
     return walks / walks.max(axis=1, keepdims=True)
 
 
-def walk_from(graph: WalkGraph, seeds: np.ndarray, walk: Walk = WALK) -> np.ndarray:
+def walk_from(graph: WalkGraph, seeds: np.ndarray) -> np.ndarray:
     """Return the PageRank with restarts at the best of `seeds`, `(n_passages,)`."""
-    best, weights = peaked(seeds, walk.n_restarts, walk.power)
-    return np.round(personalized_pagerank(graph, best, weights, walk.restart), DECIMALS)
+    best, weights = peaked(seeds, N_RESTARTS, POWER)
+    return np.round(personalized_pagerank(graph, best, weights, RESTART), DECIMALS)
 
 
 def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:

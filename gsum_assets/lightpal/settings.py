@@ -26,11 +26,7 @@ class GraphSettings(SettingsTable):
 
 
 class NeighbourSettings(SettingsTable):
-    """Table `[lightpal.neighbours]`: how the most similar passages are found.
-
-    A table of its own, so that a new key here does not put the candidates of older versions, which
-    are exact, out of date.
-    """
+    """Table `[lightpal.neighbours]`: how the most similar passages are found."""
 
     exact_up_to: int = Field(
         default=LARGE,

@@ -52,8 +52,7 @@ class WindowCutter:
     def cut(self, texts: Sequence[str], window_tokens: int, prefix: str = "") -> Windows:
         """Return windows of `window_tokens` content tokens; the last of a text may be shorter.
 
-        Every window begins with the prefix, since the model treats each as a passage. A text of
-        which the tokenizer drops every character, such as a zero-width blank, is read as ".".
+        Every window begins with the prefix. A text without tokens is read as ".".
         """
         encodings = self._tokenizer.encode_batch(
             [prefix + text for text in texts], add_special_tokens=False

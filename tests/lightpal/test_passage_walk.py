@@ -1,6 +1,7 @@
 """`passage_walk`: seeds and walk, communities, and how far a graph is trusted."""
 
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.graphs.pagerank import WalkGraph
+from gsum_assets.lightpal import passage_walk
 from gsum_assets.lightpal.passage_graph import PassageGraphs, ScopeGraphs
 from gsum_assets.lightpal.passage_walk import (
     PassageWalk,
-    Walk,
     communities,
     community_of,
     means_of,
@@ -46,7 +47,6 @@ from tests.retrieval.toys import toy_question
 # 0 is the best seed and leads to 3, which no seed names; 1 and 2 are seeds, too
 GRAPH = walk_graph(6, (0, 3), (1, 2), both_ways=True)
 SEEDS = np.array([[1.0, 0.5, 0.4, 0.0, 0.0, 0.0]])
-WHOLE = Walk(weight=1.0)
 
 
 def order(scores: np.ndarray) -> list[int]:
@@ -55,14 +55,15 @@ def order(scores: np.ndarray) -> list[int]:
 
 def test_walk_known_values():
     # All jumps go to 0: x0 = r + (1 - r) x3, x3 = (1 - r) x0
-    found = walk_from(GRAPH, SEEDS[0], Walk(n_restarts=1, restart=0.2))
+    with patch.multiple(passage_walk, N_RESTARTS=1, RESTART=0.2):
+        found = walk_from(GRAPH, SEEDS[0])
     assert found == pytest.approx([1 / 1.8, 0, 0, 0.8 / 1.8, 0, 0], abs=2e-6)
 
 
 @given(st.lists(st.floats(-3, 3), min_size=6, max_size=6))
 def test_zero_trust_gives_the_order_of_the_seeds(scores):
     seeds = np.array([scores])
-    np.testing.assert_array_equal(walked(GRAPH, seeds, 0.0, WHOLE), min_max(seeds))
+    np.testing.assert_array_equal(walked(GRAPH, seeds, 0.0), min_max(seeds))
 
 
 def test_passage_reached_only_by_the_graph_is_found():
@@ -99,8 +100,8 @@ def of_chunks(trusts: tuple[float, float], community: np.ndarray) -> Scores:
 
 
 def test_equal_seeds_and_no_questions():
-    assert np.isfinite(walked(GRAPH, np.zeros((1, 6)), 1.0, WHOLE)).all()
-    assert walked(GRAPH, SEEDS[:0], 1.0, WHOLE).shape == (0, 6)
+    assert np.isfinite(walked(GRAPH, np.zeros((1, 6)), 1.0)).all()
+    assert walked(GRAPH, SEEDS[:0], 1.0).shape == (0, 6)
 
 
 def test_power_sharpens_the_restarts():
