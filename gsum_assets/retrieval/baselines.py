@@ -58,8 +58,7 @@ class TfIdfIndex:
 class RandomOrder:
     """Uniform scores that depend only on the ids of question and item.
 
-    The order of two items does not depend on the rest of the corpus. Documents have scores of
-    their own, as the best chunk would favour long ones.
+    Documents have scores of their own, as the best chunk would favour long ones.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -83,8 +82,7 @@ def _keys(ids: Sequence[str]) -> np.ndarray:
 def _uniform(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return numbers in [0, 1) from each pair of keys, `(n_rows, n_columns)`.
 
-    The mixing steps are those of SplitMix64 (Steele, Lea and Flood 2014), which spread every bit
-    of the sum of both keys over the result.
+    The sum of both is mixed as by SplitMix64 (Steele, Lea and Flood 2014).
     """
     mixed = rows[:, None] + columns[None, :]  # wraps around, as intended
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

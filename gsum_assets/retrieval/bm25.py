@@ -2,9 +2,8 @@
 
 k1 and b were chosen on ODSum-Story's train stories and QMSum train.
 
-A collection is indexed by segments, which have counts of hashed terms and do not depend on one
-another. The segments of a large collection are stored in its cache, so that a later process maps
-them into memory, and an edit computes one segment.
+A collection is indexed by independent segments with counts of hashed terms. Those of a large one
+are stored in its cache, so that a later process maps them, and an edit computes one.
 """
 
 import hashlib

@@ -61,11 +61,10 @@ class Turn:
 
 
 def completed(question: str, earlier: Sequence[Turn], words: Words) -> str:
-    """Return a question that can be searched for alone, by rules.
+    """Return a question that can be searched for alone, by rules; unchanged if it is no follow-up.
 
     A follow-up gets the content words of the question before in brackets; of "what about the boat?"
     the topic replaces the last object of that question, where it has one after a preposition.
-    Other questions are returned unchanged.
     """
     if not earlier:
         return question

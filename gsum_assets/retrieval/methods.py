@@ -26,11 +26,7 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
 METHODS = (*RETRIEVERS, *ORACLES)
 NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
-"""The default method of `gsum ask`, and of a corpus without questions.
-
-Chosen among bm25, dense, hybrid and rrf on QMSum's training meetings, where they do not differ, and
-ODSum-Story's train stories, where hybrid found more documents than dense.
-"""
+"""Of `gsum ask`, and of a corpus without questions; chosen on QMSum and ODSum-Story train."""
 
 
 def rank(

@@ -49,10 +49,7 @@ def _relevant_documents(question: dict, scope: Collection) -> Sequence[int]:
 
 
 def _greedy(question: dict, scope: Collection) -> Sequence[int]:
-    """Return passages chosen greedily to cover the words and word pairs of the references.
-
-    The objective is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
-    """
+    """Return passages chosen greedily by the mean recall of ROUGE-1 and ROUGE-2 of references."""
     texts = [counted(text) for text in scope.chunk_texts]
     gram_counts, gram_weights, of_texts = [], [], []
     for reference in map(counted, question["references"]):

@@ -81,10 +81,10 @@ def rerank(
 ) -> pa.Table:
     """Return rankings whose best `depth` chunks and documents have a new order and new scores.
 
-    Both scores are scaled to 0..1 over these and added by weight. A document has the new score of
-    its best chunk among them; one without has the lowest. The sum is scaled to the range of the
-    first scores, so that the rest of the ranking stays below. `chunks` has `chunk_id`,
-    `document_id` and `text` of the best `depth` chunks of each question, `questions` texts by id.
+    Both scores are scaled to 0..1 over these and added by weight; the sum has the range of the
+    first scores, so that the rest of the ranking stays below. A document has the new score of its
+    best chunk among them, or the lowest. `chunks` has `chunk_id`, `document_id` and `text` of these
+    chunks, `questions` has texts by id.
     """
     names = ("chunk_id", "document_id", "text")
     passages = {id_: row for id_, *row in zip(*(chunks[n].to_pylist() for n in names), strict=True)}

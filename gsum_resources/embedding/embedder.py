@@ -22,9 +22,7 @@ _RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # prefix of the identity
 class LocalEmbedder:
     """Embeds texts with a sentence-transformers or transformers model, without a network.
 
-    Reading `identity` or `dimension` reads JSON files and hashes the weights; torch is imported
-    at the first embedding.
-
+    `identity` and `dimension` need no torch, which is imported at the first embedding.
     On one processor with a fixed number of threads, the vector of a text is bitwise independent
     of the other texts of a call. Between processors, thread counts and devices, float32 vectors
     agree to about 1e-6, and bfloat16 vectors to the third digit. bfloat16 is several times faster
@@ -67,10 +65,7 @@ class LocalEmbedder:
 
     @cached_property
     def identity(self) -> str:
-        """Identity of the vectors: weights, precision, pooling, window and prefixes.
-
-        Weights are represented by `model_digest`.
-        """
+        """Identity of the vectors: digest of the weights, precision, pooling, window, prefixes."""
         passages, queries = self._passages, self._queries
         return (
             f"{_RUNTIMES[self.runtime]}:{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"

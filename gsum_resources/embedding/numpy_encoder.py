@@ -128,9 +128,7 @@ def _layer_norm(weights: Weights, name: str, x: np.ndarray, eps: float) -> np.nd
 def _attention(
     weights: Weights, name: str, x: np.ndarray, mask: np.ndarray, n_heads: int
 ) -> np.ndarray:
-    """Return all heads' self-attention, `(rows * length, dim)`, with `mask` `(rows, length)`
-    added.
-    """
+    """Return all heads' self-attention plus `mask` `(rows, length)`, `(rows * length, dim)`."""
     n_rows, length = mask.shape
 
     def heads(kind: str) -> np.ndarray:  # (rows, heads, length, dim / heads)
