@@ -1,8 +1,8 @@
 """Training losses: InfoNCE and pair-wise ranking (paper, section 2.3, equations 5 to 8).
 
 L_RANK sums over all pairs in equation 7; `pairs = "mean"`, as in the authors' code, brings it to
-the scale of L_CL. Losses are averaged over the questions of a graph, then over the graphs of a batch.
-Import this module inside functions only.
+the scale of L_CL. Losses are averaged over the questions of a graph, then over the graphs of a
+batch. Import this module inside functions only.
 """
 
 from collections.abc import Sequence
