@@ -223,10 +223,7 @@ def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:
-    """Return rows of `generated_questions` as questions on the whole corpus, without references.
-
-    The passages that support the assertions of a question are relevant.
-    """
+    """Return generated questions, to which the passages that support assertions are relevant."""
     chunk_ids: dict[str, list[str]] = defaultdict(list)
     for row in assertions.select(["query_id", "chunk_ids"]).to_pylist():
         chunk_ids[row["query_id"]] += row["chunk_ids"]
@@ -253,7 +250,7 @@ def _line_errors(error: ValidationError) -> str:
     """Return key, value and remedy of each validation error of a line, without texts."""
     messages = []
     for problem in error.errors():
-        key = ".".join(str(step) for step in problem["loc"]) or "the line"
+        key = ".".join(map(str, problem["loc"])) or "the line"
         names_value = problem["type"] != "missing" and not _NO_TEXTS.isdisjoint(problem["loc"][:1])
         value = f" has value {problem['input']!r:.80}" if names_value else ""
         messages.append(f"'{key}'{value}: {problem['msg']}")

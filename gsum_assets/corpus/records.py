@@ -40,18 +40,16 @@ class Record:
 
     Attributes
     ----------
-    document_id : the id, or "{file}:{line}" without a valid one.
+    document_id : "{file}:{line}" without a valid id.
     file : path relative to the corpus folder, with "/".
     line : line or row within the file, from 1; 0 for a whole file.
     content : the bytes covered by the content hash.
-    title, text, cites : unchanged values; the text of a file is undecoded bytes, a CSV cell of
-        citations is already split into ids.
-    problem : why the record cannot be used, or None.
+    title, text, cites, metadata : unchanged values; the text of a file is undecoded bytes, a CSV
+        cell of citations is already split into ids.
+    problem : why the record cannot be used.
     converter : file name extension that selects the converter of `content`; "" for text.
     name : title of a whole file that has none inside, if it differs from the id.
-    metadata : further values of a row of a table, unchanged.
-    modified : Unix time at which a whole file was last modified; 0 if it is not known.
-    is_other_type : whether the file has a type that gsum does not read.
+    modified : Unix time; 0 if it is not known.
     location : what a source names besides the title, "faq.csv, row 12"; "" for other records.
     """
 
