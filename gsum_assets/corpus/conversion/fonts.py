@@ -30,6 +30,7 @@ _VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøœùúû�
 _FEWEST = 20  # letters from which a text is judged
 _FEWEST_WORDS = 0.04  # least share of frequent words in any prose
 _MOST_WITHOUT_VOWEL = 0.15  # share of the words
+_LEAST_VOWELS = 0.34  # share of the letters; of shifted letters 0.31 at most are vowels
 _COHERENCE = 0.5  # of letter frequencies with those of the nearest language
 
 
@@ -40,7 +41,7 @@ def unreadable_lines(lines: Sequence[str]) -> set[int]:
     """
     text = "\n".join(lines)
     private = set()
-    if _NO_LETTER.search(text):
+    if not text.isascii() and _NO_LETTER.search(text):
         for i, line in enumerate(lines):
             n_private = len(_NO_LETTER.findall(line))
             if n_private > 1 and n_private > len(_LETTER.findall(line)):
@@ -60,8 +61,11 @@ def _is_foreign(text: str) -> bool:
     Its letters are shifted by a constant, or are numbers of glyphs, or many of its words have no
     vowel and its letters have the frequencies of no language.
     """
-    n_letters = len(_LATIN.findall(text))
-    if n_letters < _FEWEST or n_letters < 0.5 * len(_LETTER.findall(text)):
+    n_letters = sum(map(str.isalpha, text))
+    if sum(map(text.count, "aeiouAEIOU")) > _LEAST_VOWELS * n_letters:
+        return False
+    n_latin = n_letters if text.isascii() else len(_LATIN.findall(text))
+    if n_latin < max(_FEWEST, 0.5 * n_letters):
         return False
     if _is_shifted(text, 0.15):
         return True

@@ -15,13 +15,15 @@ _STRUCK = re.compile(r"line-through", re.I)
 _RAISED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _NOTE = re.compile(r"noteref|footnote|endnote|reference|fnref", re.I)
 _BLOCKS = ["p", "li", "td", "th", "div", "h1", "h2", "h3", "h4", "h5", "h6", "dd", "dt", "body"]
-_BOXES = str.maketrans({"☐": "[ ]", "☑": "[x]", "☒": "[x]", "🗹": "[x]", "🗷": "[x]"})
+_BOXES = {"☐": "[ ]", "☑": "[x]", "☒": "[x]", "🗹": "[x]", "🗷": "[x]"}
 _FIELDS = ("text", "number", "date", "email", "tel", "url", "search", "month", "time")
 
 
 def ticked(text: str) -> str:
     """Return a text with the state of boxes in letters: `[x]` and `[ ]`."""
-    return text.translate(_BOXES)
+    for box, state in _BOXES.items():
+        text = text.replace(box, state)
+    return text
 
 
 def marked(soup: Any) -> str:

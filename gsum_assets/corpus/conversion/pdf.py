@@ -7,9 +7,11 @@ pages is left out.
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence, Set
 from ctypes import POINTER, byref, c_double, cast, create_string_buffer
 from itertools import pairwise, zip_longest
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +29,7 @@ from gsum_assets.corpus.conversion.marks import ticked
 
 _OCR = "recognize its text first, for example with `ocrmypdf {}in.pdf out.pdf`, and use the result"
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_LAST_NUMBER = re.compile(r"(\S) +(?=\d{1,4}$)")
-_FIRST_NUMBER = re.compile(r"(\d{1,4}) +(?=\S)")
+_BESIDE_NUMBER = re.compile(r"(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3})|(?<=^\d{4})) +| +(?=\d{1,4}$)")
 _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\s\ufffe](?:[^\r\n\ufffe]*(?:[^\s\ufffe]|\ufffe))?")
 """A line; PDFium has U+FFFE for a hyphen at its end, and nothing else before the next line."""
@@ -119,10 +120,9 @@ class _Page:
     def __init__(self, page: Any, text_page: Any) -> None:
         import pypdfium2.raw as pdfium
 
-        self._handle = text_page.raw
+        self._handle, self._turn = text_page.raw, page.get_rotation()
         self._text = text_page.get_text_range()
         self._is_odd = len(self._text) != pdfium.FPDFText_CountChars(self._handle)
-        self._turn = page.get_rotation()
         self._box, self._get_box = pdfium.FS_RECTF(), pdfium.FPDFText_GetLooseCharBox
         self._count_rects, self._get_rect = pdfium.FPDFText_CountRects, pdfium.FPDFText_GetRect
 
@@ -131,55 +131,56 @@ class _Page:
         text = self._text
         if self._is_odd:  # characters cannot be told by their number
             return [Line(line) for line in _clean(text).replace("\r\n", "\n").split("\n")]
+        self._numbers = [match.end() - 1 for match in _DIGITS.finditer(text)]
         pieces = [self._piece(*match.span()) for match in _LINE.finditer(text)]
-        pieces = self._in_order(pieces) if pieces else pieces
         rows: list[list[_Piece]] = []
-        for piece in pieces:
-            if rows and _is_same_row(rows[-1][-1], piece):
+        before = None
+        for piece in self._in_order(pieces) if pieces else pieces:
+            if before is not None and _is_same_row(before, piece):
                 rows[-1].append(piece)
             else:
                 rows.append([piece])
-        is_clean = not _UNCLEAN.search(text)
-        lines = map(self._line, rows)
-        return (
-            list(lines) if is_clean else [line._replace(text=_clean(line.text)) for line in lines]
-        )
+            before = piece
+        lines = list(map(self._line, rows))
+        if not _UNCLEAN.search(text):
+            return lines
+        texts = _clean("\n".join(line.text for line in lines)).split("\n")
+        return [Line(text, *line[1:]) for text, line in zip(texts, lines, strict=True)]
 
     def _corners(self, index: int) -> _Box:
         """Return left, lower, right and upper end of a character."""
         box = self._box
         self._get_box(self._handle, index, box)
-        return self._turned(box.left, box.bottom, box.right, box.top)
+        corners = box.left, box.bottom, box.right, box.top
+        return self._turned(*corners) if self._turn else corners
 
     def _turned(self, left: float, low: float, right: float, high: float) -> _Box:
         if self._turn == 90:
             return low, -right, high, -left
         if self._turn == 180:
             return -right, -high, -left, -low
-        return (-high, left, -low, right) if self._turn == 270 else (left, low, right, high)
+        return -high, left, -low, right
 
     def _piece(self, start: int, end: int) -> _Piece:
-        if self._turn:
-            left, low, _, high = self._corners(start)
-            _, last_low, right, last_high = self._corners(end - 1)
-        else:
-            get, handle, box = self._get_box, self._handle, self._box
-            get(handle, start, box)
-            left, low, high = box.left, box.bottom, box.top
-            get(handle, end - 1, box)
-            last_low, right, last_high = box.bottom, box.right, box.top
+        left, low, _, high = self._corners(start)
+        _, last_low, right, last_high = self._corners(end - 1)
         size, last_size = high - low, last_high - last_low
         base, last_base = low + _DESCENT * size, last_low + _DESCENT * last_size
-        if last_size > size:
-            size, base = last_size, last_base
-        return _Piece(start, end, left, right, base, size, _shift(last_base - base, size))
+        shift = 0
+        if base != last_base:
+            if last_size > size:
+                size, base = last_size, last_base
+            shift = _shift(last_base - base, size)
+        return _Piece(start, end, left, right, base, size, shift)
 
     def _line(self, row: list[_Piece]) -> Line:
         first = row[0]
-        if len(row) == 1 and not first.shift and not self._has_shift(first, first):
-            return Line(
-                self._spaced(self._text[first.start : first.end], first), first.base, first.size
-            )
+        if len(row) == 1 and not first.shift:
+            text = self._text[first.start : first.end]
+            numbers = self._numbers
+            ends = numbers[bisect_left(numbers, first.start) : bisect_left(numbers, first.end)]
+            if not any(self._shift(end, first) for end in ends if end < first.end - 1):
+                return Line(self._spaced(text, first) if ends else text, first.base, first.size)
         main = max(row, key=lambda piece: (round(piece.size, 1), piece.end - piece.start))
         text, right = "", first.left
         for piece in row:
@@ -191,21 +192,12 @@ class _Page:
 
     def _spaced(self, text: str, piece: _Piece) -> str:
         """Return a line with a tab where its first or last number stands apart from the rest."""
-        if text[-1].isdigit() and (number := _LAST_NUMBER.search(text)):
-            before, after = piece.start + number.start(), piece.start + number.end()
+        has_number = text[0].isdigit() or text[-1].isdigit()
+        for blanks in _BESIDE_NUMBER.finditer(text) if has_number else ():
+            before, after = piece.start + blanks.start() - 1, piece.start + blanks.end()
             if self._corners(after)[0] - self._corners(before)[2] > 1.5 * piece.size:
-                return f"{text[: number.end(1)]}\t{text[number.end() :]}"
-        if text[0].isdigit() and (number := _FIRST_NUMBER.match(text)):
-            before, after = piece.start + number.end(1) - 1, piece.start + number.end()
-            if self._corners(after)[0] - self._corners(before)[2] > 1.5 * piece.size:
-                return f"{number[1]}\t{text[number.end() :]}"
+                return f"{text[: blanks.start()]}\t{text[blanks.end() :]}"
         return text
-
-    def _has_shift(self, piece: _Piece, main: _Piece) -> bool:
-        for match in _DIGITS.finditer(self._text, piece.start, piece.end - 1):
-            if self._shift(match.end() - 1, main):
-                return True
-        return False
 
     def _shift(self, index: int, main: _Piece) -> int:
         _, low, _, high = self._corners(index)
@@ -241,21 +233,17 @@ class _Page:
         """Return pieces in reading order: of one column from top to bottom, then of the next."""
         if len(pieces) >= _COLUMN_LINES and not _RIGHT_TO_LEFT.search(self._text):
             n_boxes = self._count_rects(self._handle, 0, -1)
-            leftmost = min(piece.left for piece in pieces)
-            n_right = sum(piece.left > leftmost + _LEAST_COLUMN for piece in pieces)
-            stride = 1 if n_boxes < _SAMPLE else 4
+            lefts = sorted([piece.left for piece in pieces])
+            n_right = len(lefts) - bisect_left(lefts, lefts[0] + _LEAST_COLUMN)
+            stride = n_boxes // _SAMPLE | 1  # odd, as columns may be drawn row by row
             if (n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES) and _gutter(
-                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES // stride
+                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES if stride == 1 else 2
             ):
                 pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
-        runs: list[list[_Piece]] = [[pieces[0]]]
-        for before, piece in pairwise(pieces):
-            if piece.base < before.base + piece.size:
-                runs[-1].append(piece)
-            else:
-                runs.append([piece])
-        if len(runs) == 1:
+        starts = [i for i, (a, b) in enumerate(pairwise(pieces), 1) if b.base >= a.base + b.size]
+        if not starts:
             return pieces
+        runs = [pieces[a:b] for a, b in pairwise([0, *starts, len(pieces)])]
         spans = [(-max(p.base for p in run), -min(p.base for p in run)) for run in runs]
         order = sorted(range(len(runs)), key=lambda i: spans[i])
         if any(spans[after][0] <= spans[before][1] for before, after in pairwise(order)):
@@ -264,13 +252,11 @@ class _Page:
 
     def _boxes(self, indices: range) -> list[_Box]:
         """Return left, lower, right and upper end of parts that are drawn at once."""
-        left, top, right, low = (c_double() for _ in range(4))
-        arguments = byref(left), byref(top), byref(right), byref(low)
-        get, handle = self._get_rect, self._handle
-        corners: list[_Box] = []
+        corners, box = [], (c_double * 4)()
+        places = [byref(c_double.from_buffer(box, 8 * i)) for i in (0, 3, 2, 1)]
         for index in indices:
-            get(handle, index, *arguments)
-            corners.append((left.value, low.value, right.value, top.value))
+            self._get_rect(self._handle, index, *places)
+            corners.append(tuple(box))
         return [self._turned(*box) for box in corners] if self._turn else corners
 
     def _by_columns(self, pieces: list[_Piece], boxes: list[_Box]) -> list[_Piece]:
@@ -331,7 +317,7 @@ class _Page:
 
 _COLUMN_LINES = 4  # that a column has at least
 _LEAST_COLUMN = 90.0  # points of its width
-_SAMPLE = 40  # parts from which every fourth shows whether a page may have columns
+_SAMPLE = 20  # parts that show whether a page may have columns
 
 
 def _gutter(boxes: Sequence[_Box], least: int) -> float | None:
@@ -435,8 +421,7 @@ def without_running_lines(
     kept = [list(lines) for lines in pages]
     left_out: list[str] = []
     for is_top in (True, False):
-        sign = -1 if is_top else 1
-        edges = [sorted(lines, key=lambda line: sign * line.base) for lines in kept]
+        edges = [sorted(lines, key=itemgetter(1), reverse=is_top) for lines in kept]
         depths = [0] * len(edges)
         for depth in range(_MOST_EDGE):
             at = [e[depth] if depths[i] == depth < len(e) else None for i, e in enumerate(edges)]
@@ -464,10 +449,11 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
     """Return for the line of each page whether it runs over the pages near by."""
     keys = []
     for line in at:
-        words = " ".join(line.text.split(" ")) if line else ""
+        words = line.text if line else ""
         numbers = [int(n) for n in _NUMBER.findall(words) if len(n) < 7]
-        masked = "#" if _ROMAN.fullmatch(words) else _NUMBER.sub("#", words)
-        keys.append((words, masked if _PAGE_NUMBER.fullmatch(masked) else "", numbers))
+        masked = "#" if _ROMAN.fullmatch(words) else _NUMBER.sub("#", words) if numbers else ""
+        keys.append((words, masked if masked and _PAGE_NUMBER.fullmatch(masked) else "", numbers))
+    counts = Counter(key for words, masked, _ in keys for key in {words, masked} if key)
 
     def is_alike(page: int, other: int) -> bool:
         (words, masked, numbers), (other_words, other_masked, other_numbers) = (
@@ -481,10 +467,12 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
 
     runs = []
     for page, line in enumerate(at):
+        if not line or max(counts[keys[page][0]], counts[keys[page][1]]) < 2:
+            runs.append(False)
+            continue
         near = at[max(0, page - _NEAR) : page + _NEAR + 1]
         n_alike = sum(
-            line is not None
-            and other is not None
+            other is not None
             and abs(line.base - other.base) <= _PLACE
             and is_alike(page, index)
             for index, other in enumerate(near, max(0, page - _NEAR))
@@ -562,7 +550,8 @@ def _continues(line: str, following: str, full: float, is_border: bool) -> bool:
 
 
 def _has_leader(line: str) -> bool:
-    return any(dots in line for dots in ("..", ". .", "…", "__")) and bool(_LEADER.search(line))
+    is_dotted = ".." in line or ". ." in line or "…" in line or "__" in line
+    return is_dotted and bool(_LEADER.search(line))
 
 
 def _glue(before: str, line: str, whole: str, words: Set[str]) -> str | None:
