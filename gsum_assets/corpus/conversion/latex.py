@@ -17,63 +17,9 @@ from gsum_assets.corpus.conversion.formats import (
     with_text,
 )
 
-_LEVELS = {
-    "part": 2,
-    "chapter": 2,
-    "section": 3,
-    "subsection": 4,
-    "subsubsection": 5,
-    "paragraph": 6,
-    "subparagraph": 6,
-}
 _BODY = re.compile(
     r"(?<!\\)\\begin\s*\{document\}(.*?)(?:(?<!\\)\\end\s*\{document\}|\Z)", re.DOTALL
 )
-_KEYS = ("cite", "citep", "citet", "autocite", "parencite", "textcite", "ref", "eqref", "pageref")
-_MORE_KEYS = ("autoref", "cref", "Cref", "nameref")
-_UNREAD = (
-    *("label", "input", "include", "bibliography", "bibliographystyle", "addbibresource"),
-    *("maketitle", "tableofcontents", "today", "date", "thanks", "vspace", "hspace"),
-)
-_PLAIN = """
-texttt mbox hbox text textrm textsf textnormal uline underline hl ul fbox gls Gls glspl ac acl acs
-acp ce centerline num lowercase uppercase path nolinkurl emph textbf textit
-"""
-_SHOWN = {
-    # macro: its arguments as pylatexenc names them ("[" optional, "{" required), and its text
-    **dict.fromkeys(
-        _PLAIN.split(),
-        ("{", "%s"),
-    ),
-    **dict.fromkeys(("textcolor", "colorbox", "scalebox", "href", "rotatebox"), ("{{", "%(2)s")),
-    **dict.fromkeys(("nicefrac", "sfrac"), ("{{", " %(1)s/%(2)s")),
-    "hyperref": ("[{", "%(2)s"),
-    "parbox": ("[[[{{", "%(5)s"),
-    "raisebox": ("{[[{", "%(4)s"),
-    **dict.fromkeys(("makebox", "framebox"), ("[[{", "%(3)s")),
-    **dict.fromkeys(("multicolumn", "multirow", "resizebox"), ("{{{", "%(3)s")),
-    "caption": ("*[{", "\n%(3)s\n"),
-    "enquote": ("*{", "“%(2)s”"),
-    "footnote": ("[{", " (%(2)s)"),
-    "footnotetext": ("[{", " (%(2)s)"),
-    "footnotemark": ("[", ""),
-    **dict.fromkeys(("sout", "st", "xout", "cancel"), ("{", "\ue002%s\ue003")),
-    **dict.fromkeys(("phantom", "hphantom", "vphantom"), ("{", "")),
-    "textsuperscript": ("{", "\ue000%s\ue001"),
-    "textsubscript": ("{", "%s"),
-    "ang": ("[{", "%(2)s°"),
-    **{"pounds": ("", "£"), "S": ("", "§"), "P": ("", "¶"), "euro": ("", "€")},
-    **{"TeX": ("", "TeX"), "LaTeX": ("", "LaTeX"), "checkmark": ("", "✓")},
-    **{"textdegree": ("", "°"), "percent": ("", "%")},
-}  # fmt: skip
-_UNITS = {
-    "SI": "[{{",
-    "qty": "[{{",
-    "si": "[{",
-    "unit": "[{",
-    "SIrange": "[{{{",
-    "qtyrange": "[{{{",
-}
 _RAISED = re.compile("\ue000([^\ue000\ue001]*)\ue001")
 _STRUCK = re.compile("(\\w?)\ue002([^\ue003]*)(?=\ue003)")
 _ITEM = re.compile(r"\n- ")
@@ -87,7 +33,6 @@ _HIDDEN = re.compile(
 _DEFINITION = re.compile(
     r"\\(?:(?:re|provide)?newcommand\*?\s*\{?|def)\\([A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
 )
-_WITHOUT_ARGUMENT = ("maketitle", "tableofcontents", "today")
 
 
 def convert_latex(content: bytes, _: Report) -> Converted:
@@ -98,8 +43,7 @@ def convert_latex(content: bytes, _: Report) -> Converted:
     source = decoded_text(content)
     hidden = [match[1] or match[2] for match in _HIDDEN.finditer(source)]
     source = _expanded(_HIDDEN.sub("", source))
-    titles: list[str] = []
-    decoder = _decoder()(latex_context=_texts(titles), math_mode="verbatim")
+    decoder = _decoder()
     body = _BODY.search(source)
     with readable_as("LaTeX", "correct it"):
         if body:
@@ -116,7 +60,7 @@ def convert_latex(content: bytes, _: Report) -> Converted:
     )
     text = re.sub(r"~~\ue003(?=\w)", "~~ ", text).replace("\ue003", "").replace("\ue004", "-")
     text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
-    title = useful_title(titles[0]) if titles else ""
+    title = useful_title(decoder.titles[0]) if decoder.titles else ""
     heading = f"# {title}\n\n" if title else ""
     text = single_blank_lines(text)
     text = with_text(title, heading + text if text else "").text
@@ -125,17 +69,27 @@ def convert_latex(content: bytes, _: Report) -> Converted:
 
 def _decoder() -> Any:
     """Return the converter of the library; a macro that it cannot read becomes its arguments."""
-    from pylatexenc.latex2text import LatexNodes2Text
+    from pylatexenc.latex2text import (
+        EnvironmentTextSpec,
+        LatexNodes2Text,
+        MacroTextSpec,
+        get_default_latex_context_db,
+    )
 
     class Decoder(LatexNodes2Text):
         def macro_node_to_text(self, node: Any) -> str:
             try:
                 return str(super().macro_node_to_text(node))
             except (IndexError, AttributeError, TypeError, ValueError):
-                arguments = node.nodeargd.argnlist if node.nodeargd else []
-                return str(self.nodelist_to_text([a for a in arguments if a is not None]))
+                return str(self.nodelist_to_text(_arguments(node)))
 
-    return Decoder
+    known = get_default_latex_context_db()
+    macros = [MacroTextSpec(name, simplify_repl=text) for name, (_, text) in _MACROS.items()]
+    environments = [EnvironmentTextSpec(n, simplify_repl=t) for n, t in _ENVIRONMENTS.items()]
+    known.add_context_category("gsum", macros=macros, environments=environments, prepend=True)
+    decoder: Any = Decoder(latex_context=known, math_mode="verbatim")
+    decoder.titles = []
+    return decoder
 
 
 def _expanded(source: str) -> str:
@@ -179,83 +133,48 @@ def _text(decoder: Any, source: str) -> str:
     from pylatexenc.macrospec import std_macro
 
     known = get_default_latex_context_db()
-    starred = [std_macro(name, "*[[{") for name in (*_KEYS[:6], "citealp", "citeauthor")]
-    named = [std_macro(name, "*{") for name in (*_KEYS[6:], *_MORE_KEYS)]
-    other = [std_macro(name, "{") for name in _UNREAD if name not in _WITHOUT_ARGUMENT]
-    other += [std_macro(name, "*[{") for name in _LEVELS]
-    arguments = {name: specification for name, (specification, _) in _SHOWN.items()} | _UNITS
-    other += [std_macro(name, specification) for name, specification in arguments.items()]
-    known.add_context_category("gsum", macros=[*starred, *named, *other], prepend=True)
+    macros = [std_macro(name, of_it) for name, (of_it, _) in _MACROS.items() if of_it is not None]
+    known.add_context_category("gsum", macros=macros, prepend=True)
     walker = LatexWalker(source, latex_context=known, tolerant_parsing=True)
     return decoder.nodelist_to_text(walker.get_latex_nodes()[0])
 
 
-def _texts(titles: list[str]) -> Any:
-    """Return the texts of macros; a title is added to `titles`.
+# The library passes its converter to functions with a parameter `l2tobj`.
 
-    The library passes its converter to functions with a parameter `l2tobj`.
-    """
-    from pylatexenc.latex2text import (
-        EnvironmentTextSpec,
-        MacroTextSpec,
-        get_default_latex_context_db,
-    )
 
-    def keep_title(node: Any, l2tobj: Any) -> str:
-        titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
-        return ""
+def _arguments(node: Any) -> list[Any]:
+    return [a for a in node.nodeargd.argnlist if a is not None] if node.nodeargd else []
 
-    def key(node: Any, l2tobj: Any) -> str:
-        arguments = [argument for argument in node.nodeargd.argnlist if argument is not None]
-        return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
 
-    def item(node: Any, l2tobj: Any) -> str:
-        label = node.nodeoptarg
-        return f"\n- {l2tobj.nodelist_to_text([label])} " if label else "\n- "
+def _title(node: Any, l2tobj: Any) -> str:
+    l2tobj.titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
+    return ""
 
-    def quantity(node: Any, l2tobj: Any) -> str:
-        *numbers, unit = node.nodeargd.argnlist[1:]
-        words = _UNIT.sub(
-            lambda name: f" {_UNIT_SIGNS.get(name[1], name[1])}", unit.latex_verbatim()
-        )
-        shown = _PREFIX.sub(r"\1", " ".join(words.strip("{}").split())).replace(" ^", "^")
-        return " ".join([" to ".join(l2tobj.nodelist_to_text([n]) for n in numbers), shown]).strip()
 
-    def numbered(node: Any, l2tobj: Any) -> str:
-        numbers = count(1)
-        items = l2tobj.nodelist_to_text(node.nodelist)
-        return _ITEM.sub(lambda _: f"\n{next(numbers)}. ", items)
+def _key(node: Any, l2tobj: Any) -> str:
+    arguments = _arguments(node)
+    return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
 
-    def listed(node: Any, l2tobj: Any) -> str:  # an outer list does not number its items
-        return _ITEM.sub("\n\ue004 ", l2tobj.nodelist_to_text(node.nodelist))
 
-    def verbatim(node: Any) -> str:
-        return f"\n{node.nodeargd.verbatim_text}\n"
+def _item(node: Any, l2tobj: Any) -> str:
+    label = node.nodeoptarg
+    return f"\n- {l2tobj.nodelist_to_text([label])} " if label else "\n- "
 
-    texts = {
-        **{name: text for name, (_, text) in _SHOWN.items()},
-        **dict.fromkeys(_UNITS, quantity),
-        "verb": lambda node: node.nodeargd.verbatim_text,
-        **{name: _heading(level) for name, level in _LEVELS.items()},
-        **dict.fromkeys(_UNREAD, ""),
-        **dict.fromkeys((*_KEYS, *_MORE_KEYS), key),
-        "title": keep_title,
-        "includegraphics": "",
-        "item": item,
-    }
-    known = get_default_latex_context_db()
-    known.add_context_category(
-        "gsum",
-        prepend=True,
-        macros=[MacroTextSpec(name, simplify_repl=text) for name, text in texts.items()],
-        environments=[
-            EnvironmentTextSpec("abstract", simplify_repl="\n%s\n"),
-            EnvironmentTextSpec("verbatim", simplify_repl=verbatim),
-            EnvironmentTextSpec("enumerate", simplify_repl=numbered),
-            *[EnvironmentTextSpec(n, simplify_repl=listed) for n in ("itemize", "description")],
-        ],
-    )
-    return known
+
+def _quantity(node: Any, l2tobj: Any) -> str:
+    *numbers, unit = node.nodeargd.argnlist[1:]
+    words = _UNIT.sub(lambda name: f" {_UNIT_SIGNS.get(name[1], name[1])}", unit.latex_verbatim())
+    shown = _PREFIX.sub(r"\1", " ".join(words.strip("{}").split())).replace(" ^", "^")
+    return " ".join([" to ".join(l2tobj.nodelist_to_text([n]) for n in numbers), shown]).strip()
+
+
+def _numbered(node: Any, l2tobj: Any) -> str:
+    numbers = count(1)
+    return _ITEM.sub(lambda _: f"\n{next(numbers)}. ", l2tobj.nodelist_to_text(node.nodelist))
+
+
+def _listed(node: Any, l2tobj: Any) -> str:  # an outer list does not number its items
+    return _ITEM.sub("\n\ue004 ", l2tobj.nodelist_to_text(node.nodelist))
 
 
 def _heading(level: int) -> Callable[[Any, Any], str]:
@@ -264,3 +183,50 @@ def _heading(level: int) -> Callable[[Any, Any], str]:
         return f"\n\n{'#' * level} {title}\n\n"
 
     return heading
+
+
+def _alike(names: str, arguments: str, text: Any) -> dict[str, tuple[str | None, Any]]:
+    return dict.fromkeys(names.split(), (arguments, text))
+
+
+_MACROS: dict[str, tuple[str | None, Any]] = {
+    **_alike("part chapter", "*[{", _heading(2)),
+    **_alike("section", "*[{", _heading(3)),
+    **_alike("subsection", "*[{", _heading(4)),
+    **_alike("subsubsection", "*[{", _heading(5)),
+    **_alike("paragraph subparagraph", "*[{", _heading(6)),
+    **_alike("cite citep citet autocite parencite textcite citealp citeauthor", "*[[{", _key),
+    **_alike("ref eqref pageref autoref cref Cref nameref", "*{", _key),
+    **_alike("label input include bibliography bibliographystyle addbibresource", "{", ""),
+    **_alike("date thanks vspace hspace phantom hphantom vphantom", "{", ""),
+    **_alike("texttt mbox hbox text textrm textsf textnormal uline underline hl ul", "{", "%s"),
+    **_alike("fbox gls Gls glspl ac acl acs acp ce centerline num lowercase", "{", "%s"),
+    **_alike("uppercase path nolinkurl emph textbf textit textsubscript", "{", "%s"),
+    **_alike("textcolor colorbox scalebox href rotatebox", "{{", "%(2)s"),
+    **_alike("nicefrac sfrac", "{{", " %(1)s/%(2)s"),
+    **_alike("makebox framebox", "[[{", "%(3)s"),
+    **_alike("multicolumn multirow resizebox", "{{{", "%(3)s"),
+    **_alike("footnote footnotetext", "[{", " (%(2)s)"),
+    **_alike("sout st xout cancel", "{", "\ue002%s\ue003"),
+    **_alike("SI qty", "[{{", _quantity),
+    **_alike("si unit", "[{", _quantity),
+    **_alike("SIrange qtyrange", "[{{{", _quantity),
+    **{"title": (None, _title), "item": (None, _item), "includegraphics": (None, "")},
+    "verb": (None, lambda node: node.nodeargd.verbatim_text),
+    **{"hyperref": ("[{", "%(2)s"), "parbox": ("[[[{{", "%(5)s"), "raisebox": ("{[[{", "%(4)s")},
+    **{"caption": ("*[{", "\n%(3)s\n"), "enquote": ("*{", "“%(2)s”"), "footnotemark": ("[", "")},
+    **{"textsuperscript": ("{", "\ue000%s\ue001"), "ang": ("[{", "%(2)s°")},
+    **{"maketitle": (None, ""), "tableofcontents": (None, ""), "today": (None, "")},
+    **{"pounds": ("", "£"), "S": ("", "§"), "P": ("", "¶"), "euro": ("", "€")},
+    **{"TeX": ("", "TeX"), "LaTeX": ("", "LaTeX"), "checkmark": ("", "✓")},
+    **{"textdegree": ("", "°"), "percent": ("", "%")},
+}
+"""Arguments of each macro as pylatexenc names them ("[" optional, "{" required; None: as known to
+it), and its text."""
+_ENVIRONMENTS = {
+    "abstract": "\n%s\n",
+    "verbatim": lambda node: f"\n{node.nodeargd.verbatim_text}\n",
+    "enumerate": _numbered,
+    "itemize": _listed,
+    "description": _listed,
+}

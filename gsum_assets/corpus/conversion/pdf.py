@@ -237,7 +237,7 @@ class _Page:
             n_right = len(lefts) - bisect_left(lefts, lefts[0] + _LEAST_COLUMN)
             stride = n_boxes // _SAMPLE | 1  # odd, as columns may be drawn row by row
             if (n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES) and _gutter(
-                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES if stride == 1 else 2
+                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES if stride == 1 else 3
             ):
                 pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
         starts = [i for i, (a, b) in enumerate(pairwise(pieces), 1) if b.base >= a.base + b.size]
@@ -472,9 +472,7 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
             continue
         near = at[max(0, page - _NEAR) : page + _NEAR + 1]
         n_alike = sum(
-            other is not None
-            and abs(line.base - other.base) <= _PLACE
-            and is_alike(page, index)
+            other is not None and abs(line.base - other.base) <= _PLACE and is_alike(page, index)
             for index, other in enumerate(near, max(0, page - _NEAR))
         )
         runs.append(n_alike >= min(3, max(2, len(at))))

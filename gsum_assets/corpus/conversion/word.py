@@ -17,18 +17,9 @@ _PROPERTIES = "pPr rPr tblPr tblGrid trPr tcPr sectPr sdtPr sdtEndPr rubyPr ctrl
 _CODES = "instrText delInstrText fldData proofErr bookmarkStart bookmarkEnd delText annotationRef"
 _UNREAD = frozenset([*_PROPERTIES.split(), *_CODES.split(), "Fallback"])
 _HEADING = re.compile(r"heading (\d)|title", re.IGNORECASE)
-_SYMBOLS = {
-    "FE": "[x]",
-    "FD": "[x]",
-    "53": "[x]",
-    "54": "[x]",
-    "A8": "[ ]",
-    "6F": "[ ]",
-    "A3": "[ ]",
-    "FC": "✓",
-    "FB": "✗",
-    "E0": "→",
-}  # of the fonts Wingdings; fmt: skip
+_SYMBOLS = {"FC": "✓", "FB": "✗", "E0": "→"}  # of the fonts Wingdings
+_SYMBOLS |= dict.fromkeys(("FE", "FD", "53", "54"), "[x]")
+_SYMBOLS |= dict.fromkeys(("A8", "6F", "A3"), "[ ]")
 _MATH = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "rad": "msqrt"}
 _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"}
 _ROMAN |= {10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"}
