@@ -168,6 +168,11 @@ def accepted(n_deletions: int, n_insertions: int, n_moves: int, n_comments: int)
     return f"\n\n[This file has {'; '.join(said)}.]" if said else ""
 
 
+def remark(author: str, text: str) -> str:
+    """Return a comment as it stands in the text."""
+    return f"[comment{author and ', '}{author}: {text}]"
+
+
 def _plural(name: str) -> str:
     head, *tail = re.split(r"(?= of | in | or )", name)
     return "".join([f"{head}s", *tail])

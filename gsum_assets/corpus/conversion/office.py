@@ -21,7 +21,7 @@ from gsum_assets.corpus.conversion.formats import (
     useful_title,
 )
 from gsum_assets.corpus.conversion.html import xml_root
-from gsum_assets.corpus.conversion.word import word_text
+from gsum_assets.corpus.conversion.word import WordFile
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -32,7 +32,7 @@ def convert_docx(content: bytes, _: Report) -> Converted:
     """Return a Word file as Markdown; headings are those of its styles."""
     title = _title(content, "Word", "word/document.xml")
     with _readable_by("Word"):
-        return word_text(content, title)
+        return WordFile(content).converted(title)
 
 
 def convert_pptx(content: bytes, report: Report) -> Converted:

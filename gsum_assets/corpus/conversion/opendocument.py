@@ -13,6 +13,7 @@ from gsum_assets.corpus.conversion.formats import (
     accepted,
     counted,
     readable_as,
+    remark,
     useful_title,
     with_text,
 )
@@ -175,8 +176,7 @@ class _Text:
         self._n_comments += 1
         creator = next((c.text or "" for c in element if str(c.tag).endswith("}creator")), "")
         said = " ".join("".join(p.itertext()) for p in element.iter(f"{_TEXT}p"))
-        by = f", {creator}" if creator else ""
-        return escape(f" [comment{by}: {' '.join(said.split())}]", quote=False)
+        return escape(f" {remark(creator, ' '.join(said.split()))}", quote=False)
 
     def _object(self, element: Any) -> str:
         """Return a formula as MathML, of a chart its titles."""

@@ -23,6 +23,7 @@ from gsum_assets.corpus.conversion.formats import (
     Report,
     counted,
     raised,
+    remark,
     useful_title,
 )
 from gsum_assets.corpus.conversion.marks import ticked
@@ -141,6 +142,7 @@ class _Page:
             else:
                 rows.append([piece])
             before = piece
+        self._text = text = text.replace("\ufffe", "-").replace("\xad", "-")
         lines = list(map(self._line, rows))
         if not _UNCLEAN.search(text):
             return lines
@@ -164,10 +166,11 @@ class _Page:
     def _piece(self, start: int, end: int) -> _Piece:
         left, low, _, high = self._corners(start)
         _, last_low, right, last_high = self._corners(end - 1)
-        size, last_size = high - low, last_high - last_low
-        base, last_base = low + _DESCENT * size, last_low + _DESCENT * last_size
-        shift = 0
-        if base != last_base:
+        size = high - low
+        base, shift = low + _DESCENT * size, 0
+        if low != last_low or high != last_high:
+            last_size = last_high - last_low
+            last_base = last_low + _DESCENT * last_size
             if last_size > size:
                 size, base = last_size, last_base
             shift = _shift(last_base - base, size)
@@ -185,7 +188,7 @@ class _Page:
         text, right = "", first.left
         for piece in row:
             gap = piece.left - right
-            text += " " * (gap > 0.2 * main.size and self._text[piece.start - 1] != "\ufffe")
+            text += " " * (gap > 0.2 * main.size)
             text = self._with_marks(text, piece, main, gap < -0.1 * main.size)
             right = piece.right
         return Line(text, main.base, main.size)
@@ -374,8 +377,7 @@ def _annotations(page: Any) -> list[str]:
                 name, state = value(b"T"), value(b"V") or value(b"AS")
                 lines += [f"{name}: {state}"] if state else []
             elif kind in _COMMENTS and (said := value(b"Contents")):
-                by = f", {author}" if (author := value(b"T")) else ""
-                lines.append(f"[comment{by}: {said}]")
+                lines.append(remark(value(b"T"), said))
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)
     return lines
@@ -397,7 +399,6 @@ def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[s
 
 
 _NEAR = 4  # pages before and after a page, some of which have its running lines
-_NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
 _PLACE = 3.0  # points by which a running line may stand higher or lower
 _MOST_EDGE = 6  # lines of a header or footer
@@ -450,8 +451,8 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
     keys = []
     for line in at:
         words = line.text if line else ""
-        numbers = [int(n) for n in _NUMBER.findall(words) if len(n) < 7]
-        masked = "#" if _ROMAN.fullmatch(words) else _NUMBER.sub("#", words) if numbers else ""
+        numbers = [int(n) for n in _DIGITS.findall(words) if len(n) < 7]
+        masked = "#" if _ROMAN.fullmatch(words) else _DIGITS.sub("#", words) if numbers else ""
         keys.append((words, masked if masked and _PAGE_NUMBER.fullmatch(masked) else "", numbers))
     counts = Counter(key for words, masked, _ in keys for key in {words, masked} if key)
 
@@ -525,8 +526,8 @@ def joined(
             starts.append(length + len(glue))
             parts.append(glue)
             length += len(glue)
-        for remark in remarks[number] if number < len(remarks) else ():
-            addition = f"\n{remark}" if parts else remark
+        for extra in remarks[number] if number < len(remarks) else ():
+            addition = f"\n{extra}" if parts else extra
             parts.append(addition)
             length, before = length + len(addition), ""
     return "".join(parts), starts

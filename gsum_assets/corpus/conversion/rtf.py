@@ -1,6 +1,8 @@
 """Text of RTF files, with notes, comments, tables, and what is deleted, hidden or raised in it."""
 
+import codecs
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from gsum_assets.corpus.conversion.formats import (
@@ -10,6 +12,7 @@ from gsum_assets.corpus.conversion.formats import (
     accepted,
     counted,
     raised,
+    remark,
     single_blank_lines,
     useful_title,
     with_text,
@@ -171,7 +174,7 @@ class _Reader:
         elif target == "annotation" and text:
             author = "".join(self._collected.pop("author", []))
             self.changes["comment"] += 1
-            self._add(f" [comment{author and ', '}{author}: {text}]")
+            self._add(f" {remark(author, text)}")
         elif target == "edge" and text:
             self.left_out.setdefault("running line", []).append(text)
         elif target == "fldinst" and (parts := _FRACTION.search(text)):
@@ -231,7 +234,8 @@ class _Reader:
         elif word == "uc" and number is not None:
             self._state = state._replace(n_skipped=max(0, number))
         elif word == "ansicpg" and number:
-            self._default = _known(f"cp{number}")
+            with suppress(LookupError):
+                self._default = codecs.lookup(f"cp{number}").name
             self._state = state._replace(codec=self._default)
         elif word in ("f", "af") and number is not None:
             self._font = number
@@ -257,14 +261,6 @@ class _Reader:
         elif word in _UNREAD or (is_optional and word not in _READ):
             target = "unread"
         self._state = self._state._replace(target=target)
-
-
-def _known(codec: str) -> str:
-    try:
-        b"".decode(codec)
-    except LookupError:
-        return "cp1252"
-    return codec
 
 
 def convert_rtf(content: bytes, _: Report) -> Converted:

@@ -5,10 +5,11 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, accepted, counted, with_text
+from gsum_assets.corpus.conversion.formats import Converted, accepted, counted, remark, with_text
 from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -47,23 +48,20 @@ class WordFile:
             {r.get("Id"): r.get("Target") for r in relations} if relations is not None else {}
         )
 
-    def text(self) -> str:
-        """Return the document as Markdown."""
+    def converted(self, title: str) -> Converted:
+        """Return the document as Markdown; headings are those of its styles."""
         root = self._root("word/document.xml")
         body = root.find(f"{_W}body") if root is not None else None
         if body is None:
             raise ValueError("word/document.xml has no body")
         page = html_to_markdown(f"<body>{self._blocks(body)}</body>", whole=True)
         kinds = ("deletion", "insertion", "move", "comment")
-        return page.text + accepted(*(self._changes[kind] for kind in kinds))
-
-    def left_out(self) -> str:
-        """Return what is not in the text, with counts."""
+        text = page.text + accepted(*(self._changes[kind] for kind in kinds))
         for name in sorted(self._parts):
             if re.fullmatch(r"word/(header|footer)\d*\.xml", name):
-                text = " ".join(self._root(name).itertext(f"{_W}t")).strip()
-                self._left_out.setdefault("running line", []).extend([text] if text else [])
-        return counted(*self._left_out.items())
+                self._drop("running line", " ".join(self._root(name).itertext(f"{_W}t")).strip())
+        left_out = counted(*self._left_out.items())
+        return Converted(title, with_text(title, text).text, left_out=left_out)
 
     def _root(self, name: str) -> Any:
         return xml_root(self._parts[name]) if name in self._parts else None
@@ -102,30 +100,31 @@ class WordFile:
         tag = "div" if number else "p"
         return f"<{tag}>{number and number + ' '}{inner}</{tag}>{boxes}"
 
-    def _outline(self, properties: Any, style: str) -> int:
-        level = _value(properties, "outlineLvl")
+    def _styled(self, properties: Any, style: str) -> Iterator[tuple[Any, str]]:
+        """Yield properties of a paragraph and its styles, and the names of the styles."""
+        yield properties, ""
         for _ in range(9):
-            entry = self._styles.get(style)
-            if level or entry is None:
-                break
-            heading = _HEADING.fullmatch(_value(entry, "name"))
-            if heading:
+            if (entry := self._styles.get(style)) is None:
+                return
+            yield entry.find(f"{_W}pPr"), _value(entry, "name")
+            style = _value(entry, "basedOn")
+
+    def _outline(self, properties: Any, style: str) -> int:
+        for of_style, name in self._styled(properties, style):
+            level = _value(of_style, "outlineLvl")
+            if heading := _HEADING.fullmatch(name):
                 return min(int(heading[1] or 1), 6)
-            level, style = _value(entry.find(f"{_W}pPr"), "outlineLvl"), _value(entry, "basedOn")
-        return min(int(level) + 1, 6) if level.isdigit() and int(level) < 9 else 0
+            if level:
+                return min(int(level) + 1, 6) if level.isdigit() and int(level) < 9 else 0
+        return 0
 
     def _number(self, properties: Any, style: str) -> str:
         """Return what Word shows before a paragraph of a list: its number, or "-"."""
-        for _ in range(9):
-            numbering = properties.find(f"{_W}numPr") if properties is not None else None
+        for of_style, _ in self._styled(properties, style):
+            numbering = of_style.find(f"{_W}numPr") if of_style is not None else None
             if numbering is not None:
-                return self._numbers.next(
-                    _value(numbering, "numId"), _value(numbering, "ilvl") or "0"
-                )
-            entry = self._styles.get(style)
-            if entry is None:
-                return ""
-            properties, style = entry.find(f"{_W}pPr"), _value(entry, "basedOn")
+                depth = _value(numbering, "ilvl") or "0"
+                return self._numbers.next(_value(numbering, "numId"), depth)
         return ""
 
     def _table(self, table: Any) -> str:
@@ -134,10 +133,11 @@ class WordFile:
             if next(row.iterancestors(f"{_W}tbl")) is not table:
                 continue
             properties = row.find(f"{_W}trPr")
-            kind = next((k for k in ("del", "hidden") if _is_on(properties, k)), "")
-            if kind:
-                name = "hidden row" if kind == "hidden" else ""
-                self._drop(name, row) if name else self._deleted(row)
+            if _is_on(properties, "del"):
+                self._deleted(row)
+                continue
+            if _is_on(properties, "hidden"):
+                self._drop("hidden row", row)
                 continue
             cells = []
             for cell in row.iterfind(f".//{_W}tc"):
@@ -230,7 +230,7 @@ class WordFile:
             return ""
         self._changes["comment"] += 1
         author = escape(comment.get(f"{_W}author") or "", quote=False)
-        return f" [comment{author and ', '}{author}: {self._line_of(comment)}]"
+        return f" {remark(author, self._line_of(comment))}"
 
     def _chart(self, key: str) -> str:
         target = self._targets.get(key) or ""
@@ -325,10 +325,3 @@ def _math(element: Any) -> str:
     children = [_math(child) for child in element if _name(child) != "deg"]
     tag = _MATH.get(name) or ("mrow" if name in ("num", "den", "e", "sub", "sup") else "")
     return f"<{tag}>{''.join(children)}</{tag}>" if tag else "".join(children)
-
-
-def word_text(content: bytes, title: str) -> Converted:
-    """Return a Word file as Markdown; headings are those of its styles."""
-    file = WordFile(content)
-    converted = with_text(title, file.text())
-    return Converted(title, converted.text, left_out=file.left_out())
