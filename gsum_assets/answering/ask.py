@@ -52,15 +52,11 @@ def ask(
     documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
     holds for all methods except those that read reports over several documents.
 
-    Parameters
-    ----------
-    where : condition on the documents that are searched, see `documents_where`; "": all.
+    Parameter `where`: condition on the documents that are searched, see `documents_where`; "": all.
 
-    Raises
-    ------
-    CorpusError
-        If corpus, method or document is unknown, a table that the method reads is missing, the
-        method cannot be restricted to some documents, or no document fulfils the condition.
+    Raises `CorpusError` if corpus, method or document is unknown, a table that the method reads is
+    missing, the method cannot be restricted to some documents, or no document fulfils the
+    condition.
     """
     family = METHODS.family_of(method)
     inputs = inputs_of(workspace, corpus, method, explain)

@@ -92,10 +92,8 @@ class GsumCorpus(dg.Component, dg.Resolvable, dg.Model):
     def chosen_families(self, home: Home) -> Sequence[str]:
         """Return the families whose assets the corpus needs.
 
-        Raises
-        ------
-        CorpusError
-            If the name of the corpus is invalid, or a family, method or setting is unknown.
+        Raises `CorpusError` if the name of the corpus is invalid, or a family, method or setting is
+        unknown.
         """
         where = f"corpus '{self.corpus}'"
         if problem := corpus_name_problem(self.corpus):

@@ -32,10 +32,7 @@ class Conversion:
     def convert(self, record: Record) -> Converted:
         """Return the text of a record, from the table if it is stored there.
 
-        Raises
-        ------
-        ConversionError
-            If it has no readable text.
+        Raises `ConversionError` if it has no readable text.
         """
         digest = hashlib.blake2b(record.content, digest_size=16).hexdigest()
         key = digest, converter_version(record.converter)

@@ -90,10 +90,7 @@ def decode(data: bytes) -> tuple[str, str]:
     A few invalid bytes are replaced by U+FFFD; the name then ends with their number:
     "utf-8, 1 invalid". The text may have NUL characters only if it is UTF-8.
 
-    Raises
-    ------
-    NotTextError
-        If the bytes are no text in any known encoding.
+    Raises `NotTextError` if the bytes are no text in any known encoding.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):

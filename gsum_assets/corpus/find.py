@@ -71,15 +71,10 @@ def init_corpus(
 
     Returns the name of the corpus, and lines that report what was written and found.
 
-    Parameters
-    ----------
-    tables : settings of the tables that `CorpusSettings` does not validate, by name.
+    Parameter `tables`: settings of the tables that `CorpusSettings` does not validate, by name.
 
-    Raises
-    ------
-    CorpusError
-        If the name is invalid or used by another folder, the folder contains the home, or the
-        corpora are in an object store, which has no links.
+    Raises `CorpusError` if the name is invalid or used by another folder, the folder contains the
+    home, or the corpora are in an object store, which has no links.
     """
     if is_remote(home.corpora):
         raise CorpusError(

@@ -56,10 +56,7 @@ def read_records(
     Files of other types, or of more than `max_bytes`, become records with a problem; they are not
     opened, nor are files without any of `document_ids`.
 
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist.
+    Raises `CorpusError` if the folder does not exist.
     """
     if not is_remote(folder) and not folder.is_dir():
         raise CorpusError(_missing(folder))

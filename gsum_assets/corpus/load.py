@@ -99,10 +99,7 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     The hash covers the document's bytes and the settings that change how it is read, but not its
     times. For a file above `max_bytes` only size, head and tail are hashed.
 
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist or holds no document.
+    Raises `CorpusError` if the folder does not exist or holds no document.
     """
     fingerprint = settings.reading_fingerprint()
     listed, has_document = [], False
@@ -170,10 +167,7 @@ def load_folder(
     documents : in the order of files and lines; for duplicate ids the first valid one.
     listing : hashes of the bytes that were read, as files may have changed since a `scan`.
 
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist.
+    Raises `CorpusError` if the folder does not exist.
     """
     if document_ids is None:
         return load_records(_records(folder, settings), settings, convert)
@@ -219,9 +213,7 @@ def with_file_dates(
 ) -> list[Document]:
     """Return documents with the date of their file as metadata `modified`, unless they state one.
 
-    Parameters
-    ----------
-    modified : when the files were last modified, by document id; None: not known.
+    Parameter `modified`: when the files were last modified, by document id; None: not known.
     """
     dated = []
     for document in documents:

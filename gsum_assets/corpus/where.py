@@ -26,10 +26,8 @@ def documents_where(documents: pa.Table, condition: str) -> list[str]:
     'minutes'`. A column of metadata that has numbers alone is numeric, also where they are texts,
     as in CSV.
 
-    Raises
-    ------
-    CorpusError
-        If the condition is no such expression, has a subquery, or cannot be evaluated.
+    Raises `CorpusError` if the condition is no such expression, has a subquery, or cannot be
+    evaluated.
     """
     import duckdb
 

@@ -94,9 +94,7 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 def drop_old_runs(instance: dg.DagsterInstance, before: float) -> str:
     """Remove ended runs, with their events and logs, that were created before a time.
 
-    Parameters
-    ----------
-    before : Unix time.
+    Parameter `before`: Unix time.
     """
     old = dg.RunsFilter(statuses=_ENDED, created_before=datetime.fromtimestamp(before, UTC))
     path_of = getattr(instance.event_log_storage, "path_for_shard", None)  # SQLite: a file a run

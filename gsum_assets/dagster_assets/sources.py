@@ -40,9 +40,7 @@ _SETTINGS = "Settings in `corpus.toml`; the lineage of a file names the sections
 def sources_asset(upstream: Sequence[dg.AssetKey] = ()) -> dg.AssetsDefinition:
     """Return the first step of a run: it looks at the folder, the settings and the models.
 
-    Parameters
-    ----------
-    upstream : assets of others that write the folders of documents.
+    Parameter `upstream`: assets of others that write the folders of documents.
     """
 
     @dg.multi_asset(

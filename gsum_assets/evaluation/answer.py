@@ -90,10 +90,7 @@ def answer_questions(
     by_kind : whether summaries have the form of the kind of their question, as those of `gsum ask`.
     response_type : form of summaries, in words, instead of that of their kind.
 
-    Raises
-    ------
-    AnswerError
-        If no question could be answered.
+    Raises `AnswerError` if no question could be answered.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     passages = _passages(contexts)

@@ -190,10 +190,7 @@ def generate_questions(
     topics : see `find_topics`.
     texts : of all passages, by chunk id.
 
-    Raises
-    ------
-    QuestionError
-        If no question could be written.
+    Raises `QuestionError` if no question could be written.
     """
     n_requested = settings.n**3 + settings.n_from_passages
     skipped = questions_skipped(model.identity) if settings.n else None

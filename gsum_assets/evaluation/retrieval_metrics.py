@@ -24,10 +24,7 @@ def retrieval_metrics(
     P@K divides by K even if fewer are ranked. None if nothing is relevant. `ranked` are ids,
     best first, each once.
 
-    Raises
-    ------
-    ValueError
-        If an id is ranked twice, or a cut-off is below 1.
+    Raises `ValueError` if an id is ranked twice, or a cut-off is below 1.
     """
     if len(set(ranked)) < len(ranked):
         twice = next(item for i, item in enumerate(ranked) if item in ranked[:i])

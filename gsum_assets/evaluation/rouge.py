@@ -26,10 +26,8 @@ _TOKEN = regex.compile(
 def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
     """Return `{"rouge1": .., "rouge2": .., "rougeL": ..}`, 0 to 1: the maxima over references.
 
-    Raises
-    ------
-    ValueError
-        If there is no reference: such a question has no ROUGE, rather than one of 0.
+    Raises `ValueError` if there is no reference: such a question has no ROUGE, rather than one of
+    0.
     """
     if not references:
         raise ValueError("rouge: no reference to compare with; leave this question out")

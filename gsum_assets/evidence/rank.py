@@ -135,10 +135,7 @@ def judge(
 
     `reads_graph` says whether the features of a scope include those of the graph.
 
-    Raises
-    ------
-    ValueError
-        If the vectors of questions and sentences have different lengths.
+    Raises `ValueError` if the vectors of questions and sentences have different lengths.
     """
     assert questions.embeddings is not None
     dim = questions.embeddings.shape[1]

@@ -61,9 +61,7 @@ def forget_names(connection: sa.Connection, corpus: str, documents: Collection[s
 
     Costs are kept. All calls of a corpus without documents are deleted.
 
-    Parameters
-    ----------
-    documents : ids of the present documents.
+    Parameter `documents`: ids of the present documents.
     """
     of_corpus = CALLS.c.corpus == corpus
     if not documents:

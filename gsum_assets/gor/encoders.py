@@ -181,11 +181,8 @@ def seeded(seed: int) -> Iterator[None]:
 def load_encoder(content: bytes, embedding_model: str, dimension: int) -> Encoder:
     """Return the network of a checkpoint, if it was trained on embeddings of this model and length.
 
-    Raises
-    ------
-    CheckpointError
-        If it was trained on other embeddings or has a form that no longer exists, or its weights
-        do not fit its form.
+    Raises `CheckpointError` if it was trained on other embeddings or has a form that no longer
+    exists, or its weights do not fit its form.
     """
     checkpoint = Checkpoint.from_bytes(content)
     checkpoint.require(embedding_model, dimension)

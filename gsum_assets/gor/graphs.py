@@ -105,10 +105,7 @@ class RecordGraph:
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
     """Return the graphs of all documents without questions, ordered by id, from rows in any order.
 
-    Raises
-    ------
-    ValueError
-        If an edge has an end that is not a node, or embeddings differ in length.
+    Raises `ValueError` if an edge has an end that is not a node, or embeddings differ in length.
     """
     order = ("kind", "position", "node_id")
     documents = _by_document(record_nodes, (*order, "embedding"), order)

@@ -22,10 +22,7 @@ def graphs_to_learn_from(
     They are of documents that questions of `split` ask about; None: of the split 'train' if there
     is one, otherwise of all documents.
 
-    Raises
-    ------
-    ValueError
-        If there is no such split.
+    Raises `ValueError` if there is no such split.
     """
     splits = sorted(set(queries["split"].to_pylist()) - {None, ""})
     if split is None and DEFAULT_SPLIT not in splits:

@@ -83,10 +83,7 @@ def respond(
     on_progress : called with the number of questions done and the total.
     label_of : returns where a passage comes from, which is shown before it; None: not shown.
 
-    Raises
-    ------
-    ValueError
-        If the chunks' vectors are of another length than the embedder's.
+    Raises `ValueError` if the chunks' vectors are of another length than the embedder's.
     """
     ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
     questions = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()

@@ -50,10 +50,7 @@ def train(
     after an epoch, at most every `SECONDS_BETWEEN_STATES`; `resume` is such a state, ignored if it
     is of other graphs or another form.
 
-    Raises
-    ------
-    ValueError
-        If the loss is not finite.
+    Raises `ValueError` if the loss is not finite.
     """
     graphs = sorted(graphs, key=lambda graph: graph.document_id)
     encoder = new_encoder(training.encoder, graphs[0].features.shape[1], training.seed)

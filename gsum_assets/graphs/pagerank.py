@@ -75,10 +75,7 @@ def personalized_pagerank(
     without outgoing edges. The probabilities x solve x = r t + (1 - r) P x, with t the weights of
     the seeds, `(n_seeds,)`, not negative.
 
-    Raises
-    ------
-    ValueError
-        If restart is not between 0 and 1, or no seed has weight.
+    Raises `ValueError` if restart is not between 0 and 1, or no seed has weight.
     """
     if not 0 < restart <= 1:
         raise ValueError(f"restart = {restart}: must be above 0 and at most 1; the paper uses 0.8")

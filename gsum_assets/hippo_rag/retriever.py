@@ -59,9 +59,8 @@ class PhraseGraph:
 class HippoRag:
     """Retriever over the phrases and passages of a scope.
 
-    Attributes
-    ----------
-    linked : the ends of the triples kept for each question with their scores, by query_id.
+    Attribute `linked`: the ends of the triples kept for each question with their scores, by
+    query_id.
     """
 
     collection: Collection
@@ -92,9 +91,7 @@ def phrase_weights(
     It is the mean score of the triples that it is an end of, divided by the number of passages that
     hold it, for the `most` phrases where that is largest; 0 for others.
 
-    Parameters
-    ----------
-    triples : both ends and the score of each triple.
+    Parameter `triples`: both ends and the score of each triple.
     """
     scores: dict[int, list[float]] = defaultdict(list)
     for source, target, score in triples:

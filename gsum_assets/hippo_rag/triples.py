@@ -66,9 +66,7 @@ def nearest_triples(triples: pa.Table, questions: Questions, n: int) -> list[lis
 
     For a question about one document these are triples that it mentions.
 
-    Parameters
-    ----------
-    triples : rows of `hippo_rag.triples`.
+    Parameter `triples`: rows of `hippo_rag.triples`.
     """
     scores = similarities(triples, np.asarray(questions.embeddings))
     owners = triples["document_ids"].to_pylist()

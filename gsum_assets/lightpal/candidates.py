@@ -57,10 +57,8 @@ def rows_of_level(
 class Numbered:
     """Passages of one level by index, and by number, a hash of the id, int64 `(n,)`.
 
-    Raises
-    ------
-    ValueError
-        If two passages have the same number: of ten million, with a probability of 0.00001.
+    Raises `ValueError` if two passages have the same number: of ten million, with a probability of
+    0.00001.
     """
 
     def __init__(self, ids: Sequence[str] | pa.Array) -> None:
@@ -130,10 +128,8 @@ class CandidateLists:
     def indices(self, passages: np.ndarray) -> np.ndarray:
         """Return the candidates of some passages as indices into `ids`, int32 `(n_passages, k)`.
 
-        Raises
-        ------
-        ValueError
-            If a candidate is no passage, because passages have changed since the table was written.
+        Raises `ValueError` if a candidate is no passage, because passages have changed since the
+        table was written.
         """
         indices = self.passages.find(self.numbers[passages])
         if (indices < 0).any():
@@ -148,10 +144,8 @@ Lists = Mapping[str, CandidateLists]
 def lists_of(rows: pa.Table, collection: Collection, with_similarities: bool = False) -> Lists:
     """Return the candidates of documents and of chunks, from rows in any order.
 
-    Raises
-    ------
-    ValueError
-        If the table is not of these passages, which have changed since it was written.
+    Raises `ValueError` if the table is not of these passages, which have changed since it was
+    written.
     """
     lists = {}
     for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
@@ -166,10 +160,7 @@ def lists_of(rows: pa.Table, collection: Collection, with_similarities: bool = F
 def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
     """Return the scores of candidates by level, `(n, k)`, NaN for null, from rows in any order.
 
-    Raises
-    ------
-    ValueError
-        If the scores are of other passages or other candidates.
+    Raises `ValueError` if the scores are of other passages or other candidates.
     """
     scores = {}
     for level, candidates in lists.items():

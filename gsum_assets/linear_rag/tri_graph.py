@@ -37,15 +37,10 @@ class TriGraph:
     def of(cls, chunk_ids: Sequence[str], sentences: pa.Table, mentions: pa.Table) -> "TriGraph":
         """Return the graph of some chunks.
 
-        Parameters
-        ----------
-        sentences, mentions : rows of `evidence.sentences` and `linear_rag.mentions`; those of
-            other chunks are left out.
+        Parameters `sentences`, `mentions`: rows of `evidence.sentences` and `linear_rag.mentions`;
+        those of other chunks are left out.
 
-        Raises
-        ------
-        ValueError
-            If a mention is in a sentence that has no vector.
+        Raises `ValueError` if a mention is in a sentence that has no vector.
         """
         ids = pa.array(chunk_ids, pa.string())
         sentences = sentences.filter(pc.is_in(sentences["chunk_id"], ids))

@@ -29,9 +29,7 @@ def entity_of_name(aliases: pa.Table) -> dict[str, str]:
 def entity_mentions(chunks: pa.Table, aliases: pa.Table) -> pa.Table:
     """Return a row for each entity and each sentence of a chunk that holds one of its names.
 
-    Parameters
-    ----------
-    chunks, aliases : rows of the tables `chunks` and `graphrag.aliases`.
+    Parameters `chunks`, `aliases`: rows of the tables `chunks` and `graphrag.aliases`.
 
     Returns
     -------

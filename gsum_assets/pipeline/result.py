@@ -76,9 +76,7 @@ class Subject:
 class CheckInputs:
     """Files of one corpus (and method), and the store that a check may read.
 
-    Attributes
-    ----------
-    files : all partitions of the corpus (and method) that have a file.
+    Attribute `files`: all partitions of the corpus (and method) that have a file.
     """
 
     subject: Subject
@@ -140,9 +138,7 @@ class Finding:
 def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
     """Return a finding whose offenders are the rows of `wrong`.
 
-    Parameters
-    ----------
-    problem : completes "<n of checked> …", for example "have no embedding".
+    Parameter `problem`: completes "<n of checked> …", for example "have no embedding".
     """
     if not wrong.num_rows:
         return Finding(checked)

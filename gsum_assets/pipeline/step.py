@@ -130,9 +130,7 @@ class Inputs:
         They count if the same code and models wrote them. The key of a row says what else it was
         computed from: the id of a chunk, for example, is a hash of its text.
 
-        Parameters
-        ----------
-        models : the models on which every row depends.
+        Parameter `models`: the models on which every row depends.
         """
         written = TABLES[table]
         if self.store is None:
@@ -156,9 +154,7 @@ class Inputs:
 
         A process that answers many questions computes it once for each version of these tables.
 
-        Parameters
-        ----------
-        name : of the value; it includes all settings on which the value depends.
+        Parameter `name`: of the value; it includes all settings on which the value depends.
         """
         if self.kept is None:
             return make()

@@ -38,9 +38,7 @@ def reduced(vectors: np.ndarray, n_neighbors: int, settings: TreeSettings) -> np
 def soft_clusters(vectors: np.ndarray, settings: TreeSettings) -> list[list[int]]:
     """Return clusters of vectors, of which a vector may belong to several.
 
-    Parameters
-    ----------
-    vectors : unit vectors, `(n, dim)`, n > `settings.dim` + 1.
+    Parameter `vectors`: unit vectors, `(n, dim)`, n > `settings.dim` + 1.
 
     Returns
     -------

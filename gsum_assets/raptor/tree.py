@@ -35,9 +35,7 @@ PROMPTS = Prompts({"summary": Prompt(SUMMARY, writes=True)})
 class _Node:
     """A passage or a summary.
 
-    Attributes
-    ----------
-    places : positions of the passages below it.
+    Attribute `places`: positions of the passages below it.
     """
 
     node_id: str

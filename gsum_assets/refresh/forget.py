@@ -68,10 +68,8 @@ def forget_corpus(workspace: Workspace, corpus: str) -> None:
 def forget_deleted(workspace: Workspace, at_once: bool = False) -> Forgotten | None:
     """Remove leftovers of documents that were deleted; None if there are none, or it is too early.
 
-    Parameters
-    ----------
-    at_once : whether to do so even if something is stale; a run in progress prevents it all the
-        same, unless it is of the caller.
+    Parameter `at_once`: whether to do so even if something is stale; a run in progress prevents it
+    all the same, unless it is of the caller.
     """
     store = workspace.store
     deletions = Deletions(store)

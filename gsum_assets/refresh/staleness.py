@@ -52,9 +52,7 @@ def lineage_of(workspace: Workspace) -> Lineage:
 class Staleness:
     """What is stale in a corpus at one moment.
 
-    Parameters
-    ----------
-    methods : the methods that are kept up to date, see `Methods.wanted`.
+    Parameter `methods`: the methods that are kept up to date, see `Methods.wanted`.
     """
 
     workspace: Workspace
@@ -104,9 +102,8 @@ class Staleness:
     def stale(self, declared: Declared, retrain: Collection[str] = ()) -> list[Partition]:
         """Return those of `files` that some table of the step lacks, or that are stale in it.
 
-        Parameters
-        ----------
-        retrain : methods or families whose networks are trained again, "all": of every one.
+        Parameter `retrain`: methods or families whose networks are trained again, "all": of every
+        one.
         """
         tables = [declared.table(name) for name in declared.step.writes]
         code = declared.step.code_version
@@ -147,9 +144,7 @@ class Staleness:
     def due(self, retrain: Collection[str] = ()) -> list[Declared]:
         """Return the steps that have a stale file, or depend on one that has, in order.
 
-        Parameters
-        ----------
-        retrain : see `stale`.
+        Parameter `retrain`: see `stale`.
         """
         changed: set[str] = set()
         due = []
@@ -225,10 +220,8 @@ def with_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> l
 
     Raise `CorpusError` if the corpus cannot be read, or a method is unknown.
 
-    Parameters
-    ----------
-    names : of methods and families, "default" and "all". Before its first run a corpus keeps these
-        alone, later those of before, too.
+    Parameter `names`: of methods and families, "default" and "all". Before its first run a corpus
+    keeps these alone, later those of before, too.
     """
     root = workspace.home.corpora
     before = METHODS.wanted(root, corpus)

@@ -267,9 +267,7 @@ def _person(tables: Iterable[Table]) -> str:
 def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | Macro, ...]:
     """Return the views and macros over all tables.
 
-    Parameters
-    ----------
-    models : tables of networks that new documents do not make out of date.
+    Parameter `models`: tables of networks that new documents do not make out of date.
     """
     return (
         View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),

@@ -77,11 +77,8 @@ def read_stored(
 ) -> Stored:
     """Read everything that a report on `corpus` shows, of all methods that have results or these.
 
-    Raises
-    ------
-    CorpusError
-        If there is nothing to report on, a method has no results, or a table was written by
-        another version.
+    Raises `CorpusError` if there is nothing to report on, a method has no results, or a table was
+    written by another version.
     """
     if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus '{corpus}': {problem}")

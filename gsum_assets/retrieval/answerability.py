@@ -171,10 +171,7 @@ def answerability(
 ) -> pa.Table:
     """Return the rows of the table `answerability`, in the order of the questions of these texts.
 
-    Raises
-    ------
-    ValueError
-        If the vectors of questions and passages have different lengths.
+    Raises `ValueError` if the vectors of questions and passages have different lengths.
     """
     assert questions.embeddings is not None
     assert collection.embeddings is not None

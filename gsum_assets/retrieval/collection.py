@@ -55,10 +55,8 @@ class Collection:
 
         Documents without a chunk are left out. Tables without `text` give one without texts.
 
-        Raises
-        ------
-        ValueError
-            If a chunk has no document, or embeddings are given and a chunk has none.
+        Raises `ValueError` if a chunk has no document, or embeddings are given and a chunk has
+        none.
         """
         keys = ("document_id", "position")
         order = pc.sort_indices(chunks.select(keys), [(key, "ascending") for key in keys])
@@ -151,10 +149,7 @@ class Questions:
     ) -> "Questions":
         """Return the questions of the table `queries`, with vectors if they are given.
 
-        Raises
-        ------
-        ValueError
-            If vectors are given and a question has none.
+        Raises `ValueError` if vectors are given and a question has none.
         """
         ids, of = queries["query_id"].to_pylist(), query_embeddings
         return cls(

@@ -27,10 +27,7 @@ def best_chunks(rankings: pa.Table, k: int) -> pa.Table:
 def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
     """Return the `k` best chunks of each question, as rows of `contexts`.
 
-    Raises
-    ------
-    ValueError
-        If a ranked chunk is not in the corpus.
+    Raises `ValueError` if a ranked chunk is not in the corpus.
     """
     best = best_chunks(rankings, k).sort_by([("query_id", "ascending"), ("rank", "ascending")])
     indices = pc.index_in(best["item_id"], value_set=chunks["chunk_id"].combine_chunks())
@@ -110,10 +107,7 @@ def spans(
     Every run is as long as the window of `window_tokens` allows. There are `n_spans` of them, or
     fewer if fewer differ: one if the document fits, none without chunks.
 
-    Raises
-    ------
-    ValueError
-        If a chunk alone exceeds the window.
+    Raises `ValueError` if a chunk alone exceeds the window.
     """
     longest = np.max(chunk_tokens, initial=0)
     if longest > window_tokens:

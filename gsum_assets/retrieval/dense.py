@@ -13,10 +13,8 @@ _DECIMALS = 6
 class Dense:
     """Inner products with the chunk embeddings of a collection; a document has its best chunk's.
 
-    Raises
-    ------
-    ValueError
-        If the collection or the questions have no embeddings, or their dimensions differ.
+    Raises `ValueError` if the collection or the questions have no embeddings, or their dimensions
+    differ.
     """
 
     def __init__(self, collection: Collection) -> None:

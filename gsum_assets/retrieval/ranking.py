@@ -43,10 +43,7 @@ def top(
     From scores, `(n_questions, n_items)`, and distinct ids; returns column indices, `(n_questions,
     min(depth, n_items))`. `by_id` are the items in the alphabetical order of their ids, if known.
 
-    Raises
-    ------
-    ValueError
-        If a score is not a finite number.
+    Raises `ValueError` if a score is not a finite number.
     """
     if not np.isfinite(scores).all():
         row, column = np.argwhere(~np.isfinite(scores))[0]

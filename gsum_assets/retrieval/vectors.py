@@ -15,10 +15,7 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
     `embeddings` has rows of `<kind>_id` and `embedding`, all of one length, in any order; `kind` is
     "chunk" or "query".
 
-    Raises
-    ------
-    ValueError
-        If an id has no embedding, or the embeddings differ in length.
+    Raises `ValueError` if an id has no embedding, or the embeddings differ in length.
     """
     if embeddings[f"{kind}_id"].combine_chunks().equals(pa.array(ids, pa.string())):
         return stacked(embeddings["embedding"])

@@ -83,9 +83,7 @@ def forget(
 
     Raise `CorpusError` if the corpus has no such document, or no other document.
 
-    Parameters
-    ----------
-    retrain : whether to retrain the networks that were trained with it.
+    Parameter `retrain`: whether to retrain the networks that were trained with it.
     """
     text, others = _texts(pipeline, corpus, document_id)
     sentences = sentences_of(text, others)
@@ -127,10 +125,8 @@ def check_forgotten(
     Raise `CorpusError` if the document is still in the corpus folder, the file cannot be read, or
     it has no sentence to search for.
 
-    Parameters
-    ----------
-    original : the document's file, or a file of records that has it, `documents.jsonl`. Its
-        sentences are read from there, since none of them is stored any more.
+    Parameter `original`: the document's file, or a file of records that has it, `documents.jsonl`.
+    Its sentences are read from there, since none of them is stored any more.
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)

@@ -63,9 +63,7 @@ def require_networks(workspace: Workspace, corpus: str, methods: Collection[str]
 
     Raise `CorpusError` if a method is unknown, or none of them has a network.
 
-    Parameters
-    ----------
-    methods : names of methods or families; "all" for every method.
+    Parameter `methods`: names of methods or families; "all" for every method.
     """
     wanted = set(METHODS.wanted(workspace.home.corpora, corpus, methods))
     families = {METHODS.family_of(method).name for method in wanted}

@@ -47,9 +47,7 @@ _QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 class Pipeline:
     """A home with its definitions, as the commands use it.
 
-    Attributes
-    ----------
-    is_presented : whether runs add what no table shows: plots, the catalogue.
+    Attribute `is_presented`: whether runs add what no table shows: plots, the catalogue.
     """
 
     workspace: Workspace
@@ -139,9 +137,7 @@ def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> s
 
     Raise `CorpusError` if the corpus cannot be read or written, or a method is unknown.
 
-    Parameters
-    ----------
-    names : see `with_methods`.
+    Parameter `names`: see `with_methods`.
     """
     root, kept = workspace.home.corpora, with_methods(workspace, corpus, names)
     if set(kept) == set(METHODS.wanted(root, corpus)):

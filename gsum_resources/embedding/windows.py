@@ -134,10 +134,7 @@ def weighted_means(
 def unit_length(vectors: np.ndarray, model: str) -> np.ndarray:
     """Return rows divided by their Euclidean length, float32; `model` is named in the error.
 
-    Raises
-    ------
-    ValueError
-        If a row is zero or not finite, which means that the model is damaged.
+    Raises `ValueError` if a row is zero or not finite, which means that the model is damaged.
     """
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)

@@ -142,10 +142,8 @@ class Endpoint:
         As many run concurrently as the settings allow. `on_value` is called in the calling thread
         with the index of an item and its value. The first exception of either cancels the others.
 
-        Raises
-        ------
-        ModelUnavailableError
-            If the server is away; at once if this is known, unless this process may try again.
+        Raises `ModelUnavailableError` if the server is away; at once if this is known, unless this
+        process may try again.
         """
         if not items:
             return []

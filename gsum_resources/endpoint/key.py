@@ -78,10 +78,7 @@ def read_key(
 ) -> Key:
     """Return the key that the settings name; an empty one where the server requires none.
 
-    Raises
-    ------
-    SettingsError
-        If the variable is not set, or its value cannot be a key.
+    Raises `SettingsError` if the variable is not set, or its value cannot be a key.
     """
     variable = settings.api_key_env
     if not variable or is_keyless(settings, environment):

@@ -29,9 +29,7 @@ class Generated(NamedTuple):
 class CausalModel:
     """A causal language model that generates the next turn of a conversation.
 
-    Parameters
-    ----------
-    constrained : whether a grammar restricts the tokens of a structured reply.
+    Parameter `constrained`: whether a grammar restricts the tokens of a structured reply.
     """
 
     def __init__(self, weights: CausalWeights, constrained: bool) -> None:
@@ -59,11 +57,8 @@ class CausalModel:
     def generate(self, messages: Sequence[Message], request: Request) -> Generated:
         """Return the model's next turn.
 
-        Raises
-        ------
-        RequestError
-            If prompt and reply do not fit into the context or the memory, or no grammar can be
-            built for the request's schema.
+        Raises `RequestError` if prompt and reply do not fit into the context or the memory, or no
+        grammar can be built for the request's schema.
         """
         import torch
 

@@ -27,11 +27,8 @@ _DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generatio
 class CausalWeights:
     """Tokenizer and weights that a table of `gsum.toml` names, loaded on first use.
 
-    Raises
-    ------
-    SettingsError
-        If there is no such folder, or the extra `smollm2` is not installed; from `tokenizer` and
-        `network`, if they cannot be loaded.
+    Raises `SettingsError` if there is no such folder, or the extra `smollm2` is not installed; from
+    `tokenizer` and `network`, if they cannot be loaded.
     """
 
     def __init__(self, settings: LlmSettings | ScorerSettings) -> None:

@@ -65,10 +65,7 @@ class Grammars:
     def mask(self, schema: type[BaseModel], max_words: int, start: int, room: int) -> "GrammarMask":
         """Return a logits processor for a reply of `room` tokens to a prompt of `start` tokens.
 
-        Raises
-        ------
-        RequestError
-            If no grammar can be built for the schema.
+        Raises `RequestError` if no grammar can be built for the schema.
         """
         from llguidance import LLMatcher
 

@@ -50,10 +50,8 @@ def read(text: str, schema: type[Schema]) -> Read[Schema]:
 
     `text` is bare JSON, JSON Lines, or JSON in a fence or in prose.
 
-    Raises
-    ------
-    StructureError
-        If the value does not account for the whole reply, or does not satisfy the schema.
+    Raises `StructureError` if the value does not account for the whole reply, or does not satisfy
+    the schema.
     """
     for blank in blanks_of(schema):
         if blank in text:

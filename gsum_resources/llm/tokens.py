@@ -147,10 +147,7 @@ def _common_words() -> frozenset[str]:
 def tokenizer_at(path: str, table: str) -> CountTokens:
     """Return the tokenizer of a file `tokenizer.json`, or of a folder with one.
 
-    Raises
-    ------
-    SettingsError
-        If it cannot be read.
+    Raises `SettingsError` if it cannot be read.
     """
     from tokenizers import Tokenizer
 

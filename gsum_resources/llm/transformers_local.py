@@ -40,10 +40,8 @@ class TransformersModel:
     request. The packaged model gets fewer tokens and a penalty on repetition. `threads` is by
     default the number of physical cores.
 
-    Raises
-    ------
-    SettingsError
-        If there is no such folder; from `complete`, if the model cannot be loaded.
+    Raises `SettingsError` if there is no such folder; from `complete`, if the model cannot be
+    loaded.
     """
 
     def __init__(self, settings: LlmSettings, threads: int | None = None) -> None:

@@ -34,9 +34,7 @@ class Report(Protocol):
 def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> Report:
     """Return a callback `(done, total, detail)` that reports to the terminal, or else to `log`.
 
-    Parameters
-    ----------
-    every_s : minimum time between two log lines, seconds.
+    Parameter `every_s`: minimum time between two log lines, seconds.
     """
     show = _show.get()  # read here: threads that report later do not inherit it
     stage = Stage(label, time.monotonic())

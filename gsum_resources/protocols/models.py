@@ -183,10 +183,8 @@ class LanguageModel(Protocol):
         `on_reply` is called for each as it arrives, in any order and from any thread, before this
         returns or raises.
 
-        Raises
-        ------
-        ModelUnavailableError
-            If further requests are useless. Replies received before were passed to `on_reply`.
+        Raises `ModelUnavailableError` if further requests are useless. Replies received before were
+        passed to `on_reply`.
         """
         ...
 
@@ -273,9 +271,7 @@ class PassageScorer(Protocol):
         NaN for a pair without a score. `on_row` is called with each row as it arrives, in any order
         and from any thread.
 
-        Raises
-        ------
-        ModelUnavailableError
-            If further requests are useless. Rows scored before were passed to `on_row`.
+        Raises `ModelUnavailableError` if further requests are useless. Rows scored before were
+        passed to `on_row`.
         """
         ...

@@ -41,10 +41,7 @@ class CausalScorer:
     threads that share a matrix product wait for each other. There a score does not depend on the
     other candidates, not even in its last bit.
 
-    Raises
-    ------
-    SettingsError
-        If there is no such folder; from `score`, if the model cannot be loaded.
+    Raises `SettingsError` if there is no such folder; from `score`, if the model cannot be loaded.
     """
 
     is_pairwise = True

@@ -33,10 +33,8 @@ class CrossEncoder:
     def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
         """Return how well each passage answers the question, `(n_passages,)`; no fixed scale.
 
-        Raises
-        ------
-        ValueError
-            If there is no such folder, or no classifier of one or two classes in it.
+        Raises `ValueError` if there is no such folder, or no classifier of one or two classes in
+        it.
         """
         import torch
 

@@ -26,14 +26,10 @@ class MemoizedScorer:
     The memo stores float64, so that memoized scores equal computed ones to the last bit. A pair
     without a score (NaN), and a row with such a pair, are not stored.
 
-    Attributes
-    ----------
-    n_scored : number of pairs scored by the wrapped scorer.
+    Attribute `n_scored`: number of pairs scored by the wrapped scorer.
 
-    Parameters
-    ----------
-    engine : scores the blocks of new pairs, if the scorer is `Movable`; the memo is read and
-        written by this process alone.
+    Parameter `engine`: scores the blocks of new pairs, if the scorer is `Movable`; the memo is read
+    and written by this process alone.
     """
 
     def __init__(self, scorer: PassageScorer, store: ParquetStore, engine: Engine = LOCAL) -> None:

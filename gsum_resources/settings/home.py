@@ -21,9 +21,8 @@ class Home:
     `GSUM_WAREHOUSE` the Parquet root, `GSUM_CORPORA` the folder of the corpora, and `GSUM_SETTINGS`
     the file `gsum.toml`, beside which `prompts/` of all corpora is.
 
-    Attributes
-    ----------
-    corpora_url, settings_url : of the folder of the corpora and of `gsum.toml`; "": in `root`.
+    Attributes `corpora_url`, `settings_url`: of the folder of the corpora and of `gsum.toml`; "":
+    in `root`.
     """
 
     root: Path

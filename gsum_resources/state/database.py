@@ -178,14 +178,10 @@ class State:
 
     Raise `StateError` if the URL is invalid, or its driver or server is missing.
 
-    Parameters
-    ----------
-    where : path of an SQLite file, or the URL of a database. A file is created by the first write;
-        until then it reads as an empty database.
+    Parameter `where`: path of an SQLite file, or the URL of a database. A file is created by the
+    first write; until then it reads as an empty database.
 
-    Attributes
-    ----------
-    address : URL without its password.
+    Attribute `address`: URL without its password.
     """
 
     def __init__(self, where: str) -> None:

@@ -16,9 +16,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 class ServerFacts:
     """Facts by name, as texts.
 
-    Attributes
-    ----------
-    served_model : the model and its server, with all settings on which the facts depend.
+    Attribute `served_model`: the model and its server, with all settings on which the facts depend.
     """
 
     store: ParquetStore

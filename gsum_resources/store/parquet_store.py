@@ -67,10 +67,8 @@ class ParquetStore:
     lists_at_once : whether one listing of the whole store costs less than one for each table, by
         default if the root is not local.
 
-    Attributes
-    ----------
-    writes_behind : writes results of models in a resident process, which does not wait until they
-        are on disk; None: every write is awaited.
+    Attribute `writes_behind`: writes results of models in a resident process, which does not wait
+    until they are on disk; None: every write is awaited.
     """
 
     def __init__(
@@ -182,10 +180,8 @@ class ParquetStore:
 
         Partitions without a file are left out of both. A hash is that of the bytes that were read.
 
-        Parameters
-        ----------
-        as_dictionaries : columns of texts that occur in many rows; the dimensions are then read as
-            dictionaries as well.
+        Parameter `as_dictionaries`: columns of texts that occur in many rows; the dimensions are
+        then read as dictionaries as well.
         """
         encode = bool(as_dictionaries)
         how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}

@@ -37,10 +37,8 @@ def fill(schema: type[BaseModel], lookup: Lookup) -> BaseModel:
 
     `lookup` returns the value of a field name, or None if the name is unknown.
 
-    Raises
-    ------
-    UnfillableSchemaError
-        If a required field has an unknown name, or a type that its value does not fit.
+    Raises `UnfillableSchemaError` if a required field has an unknown name, or a type that its value
+    does not fit.
     """
     content = {}
     for name, info in schema.model_fields.items():

@@ -37,15 +37,10 @@ def import_benchmark(
     An earlier import of that name is replaced when the new one is complete; a failed import leaves
     it unchanged.
 
-    Parameters
-    ----------
-    source : the dataset's folder, or one of its files, optionally with gzip.
+    Parameter `source`: the dataset's folder, or one of its files, optionally with gzip.
 
-    Raises
-    ------
-    CorpusError
-        If the benchmark is unknown, the source is not as expected, or the corpus folder has files
-        that no import wrote.
+    Raises `CorpusError` if the benchmark is unknown, the source is not as expected, or the corpus
+    folder has files that no import wrote.
     """
     corpus = name if corpus is None else corpus
     if problem := corpus_name_problem(corpus):
@@ -57,10 +52,7 @@ def import_benchmark(
 def read_benchmark(name: str, source: Path) -> Contents:
     """Return the documents and questions of a benchmark's official files.
 
-    Raises
-    ------
-    CorpusError
-        If the benchmark is unknown, or the source is not as expected.
+    Raises `CorpusError` if the benchmark is unknown, or the source is not as expected.
     """
     benchmark = BENCHMARKS.get(name)
     if benchmark is None:

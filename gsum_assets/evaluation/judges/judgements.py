@@ -121,10 +121,7 @@ def judge_answers(
         texts that the answers were written from: `contexts`, or a method's refined contexts.
     assertions : rows of `assertions`; None: no question has any.
 
-    Raises
-    ------
-    ModelUnavailableError
-        If further requests are useless.
+    Raises `ModelUnavailableError` if further requests are useless.
     """
     questions = questions_to_judge(queries, summaries, read, settings, assertions)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []

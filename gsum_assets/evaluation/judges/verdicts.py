@@ -79,10 +79,8 @@ class UnparsedError(ValueError):
 def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
     """Return the verdict in a reply to the request with a mark.
 
-    Raises
-    ------
-    UnparsedError
-        If the model gave no valid reply after all repeated requests, or the mark differs.
+    Raises `UnparsedError` if the model gave no valid reply after all repeated requests, or the mark
+    differs.
     """
     if not isinstance(reply, Completion):
         raise UnparsedError(reply.message)
