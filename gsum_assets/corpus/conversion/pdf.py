@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence, Set
 from ctypes import POINTER, byref, c_double, cast, create_string_buffer
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -457,14 +457,13 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
     counts = Counter(key for words, masked, _ in keys for key in {words, masked} if key)
 
     def is_alike(page: int, other: int) -> bool:
-        (words, masked, numbers), (other_words, other_masked, other_numbers) = (
-            keys[page],
-            keys[other],
-        )
-        return words == other_words or (bool(masked == other_masked and masked) and all(
+        (words, masked, numbers), (words_2, masked_2, numbers_2) = keys[page], keys[other]
+        if words == words_2 or not masked or masked != masked_2 or len(numbers) != len(numbers_2):
+            return words == words_2
+        return all(
             a == b or (a - b == page - other and not 1900 <= a <= 2100)
-            for a, b in zip_longest(numbers, other_numbers, fillvalue=-1)
-        ))  # fmt: skip
+            for a, b in zip(numbers, numbers_2, strict=True)
+        )
 
     runs = []
     for page, line in enumerate(at):
@@ -506,31 +505,30 @@ def joined(
     whole = "\n".join(map("\n".join, texts)).replace("-\n", "\0").lower()  # divided words apart
     words = frozenset(whole.split())
     parts: list[str] = []
-    starts, length, before, size = [], 0, "", 0.0
+    firsts: list[int] = []  # parts with which pages begin
+    before, size = "", 0.0
     for number, lines in enumerate(texts):
-        glue, is_first = "\n\n" if number else "", True
+        glue = "\n\n" if number else ""
         for line, place in zip(lines, pages[number], strict=True):
             if not line:
                 continue
+            is_first = len(firsts) == number
             is_alike = abs(place.size - size) <= 0.1 * size
             if before and is_alike and _continues(before, line, full, is_border=is_first):
                 glue = _glue(before, line, whole, words)
                 if glue is None:
-                    parts[-1], length, glue = parts[-1][:-1], length - 1, ""
-            if is_first:
-                starts.append(length + len(glue))
+                    parts[-1], glue = parts[-1][:-1], ""
             parts += (glue, line)
-            length += len(glue) + len(line)
-            glue, before, size, is_first = "\n", line, place.size, False
-        if is_first:
-            starts.append(length + len(glue))
+            firsts += [len(parts) - 1] if is_first else []
+            glue, before, size = "\n", line, place.size
+        if len(firsts) == number:
             parts.append(glue)
-            length += len(glue)
+            firsts.append(len(parts))
         for extra in remarks[number] if number < len(remarks) else ():
-            addition = f"\n{extra}" if parts else extra
-            parts.append(addition)
-            length, before = length + len(addition), ""
-    return "".join(parts), starts
+            parts.append(f"\n{extra}" if parts else extra)
+            before = ""
+    ends = [0, *accumulate(map(len, parts))]
+    return "".join(parts), [ends[first] for first in firsts]
 
 
 def _continues(line: str, following: str, full: float, is_border: bool) -> bool:
