@@ -73,6 +73,11 @@ def test_columns_of_prose_are_read_one_after_the_other(order: str) -> None:
     assert words[:2] == ["Two", "stories"]
 
 
+def test_long_columns_that_are_drawn_by_rows_are_read_one_after_the_other() -> None:
+    words = convert(".pdf", columns(LEFT * 6, RIGHT * 6, "rows")).text.split()
+    assert words[-76 * 6 :] == " ".join([*LEFT * 6, *RIGHT * 6]).split()[-76 * 6 :]
+
+
 def test_a_table_drawn_by_rows_stays_in_rows() -> None:
     left = [f"Bridge number {i} over the canal" for i in range(6)]
     right = [f"Costs of the repair: {i * 71 + 300} pounds" for i in range(6)]

@@ -182,8 +182,10 @@ class _Page:
             text = self._text[first.start : first.end]
             numbers = self._numbers
             ends = numbers[bisect_left(numbers, first.start) : bisect_left(numbers, first.end)]
+            if not ends:
+                return Line(text, first.base, first.size)
             if not any(self._shift(end, first) for end in ends if end < first.end - 1):
-                return Line(self._spaced(text, first) if ends else text, first.base, first.size)
+                return Line(self._spaced(text, first), first.base, first.size)
         main = max(row, key=lambda piece: (round(piece.size, 1), piece.end - piece.start))
         text, right = "", first.left
         for piece in row:
@@ -239,10 +241,14 @@ class _Page:
             lefts = sorted([piece.left for piece in pieces])
             n_right = len(lefts) - bisect_left(lefts, lefts[0] + _LEAST_COLUMN)
             stride = n_boxes // _SAMPLE | 1  # odd, as columns may be drawn row by row
-            if (n_right >= _COLUMN_LINES or n_boxes >= len(pieces) + _COLUMN_LINES) and _gutter(
-                self._boxes(range(0, n_boxes, stride)), _COLUMN_LINES if stride == 1 else 3
-            ):
-                pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
+            is_right = n_right >= _COLUMN_LINES
+            if is_right or n_boxes >= len(pieces) + _COLUMN_LINES:
+                sample = self._boxes(range(0, n_boxes, stride))
+                widths = sorted([box[2] - box[0] for box in sample])
+                are_lines = widths[len(widths) // 2] > 0.6 * _LEAST_COLUMN  # not words of code
+                least = _COLUMN_LINES if stride == 1 else 3
+                if (is_right or are_lines) and _gutter(sample, least):
+                    pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
         starts = [i for i, (a, b) in enumerate(pairwise(pieces), 1) if b.base >= a.base + b.size]
         if not starts:
             return pieces
