@@ -24,7 +24,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.forget import forget_deleted
 from gsum_assets.refresh.staleness import Staleness
 from gsum_assets.registry.declared import STEPS
-from gsum_assets.registry.families import METHODS, trained_tables
+from gsum_assets.registry.families import FAMILIES, METHODS, trained_tables
 from gsum_assets.runner.methods import owner
 from gsum_assets.runner.report import Events, NoEvents, RunReport
 from gsum_assets.runner.run import Pipeline, refresh
@@ -257,10 +257,14 @@ def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
 
 
 def _remove_stale(pipeline: Pipeline, corpus: str) -> int:
-    """Delete files that are stale or of no kept method: they may still contain the document."""
+    """Delete files that are stale or of no kept method: they may still contain the document.
+
+    Those of a method that gsum no longer has are of no kept one.
+    """
     methods = METHODS.wanted(pipeline.home.corpora, corpus)
     staleness = Staleness(pipeline.workspace, corpus, frozenset(methods))
     due = {declared.name for declared in staleness.due()}
+    known = {name for family in FAMILIES for name in family.methods}
     n = 0
     for declared in STEPS:
         stale = set(staleness.stale(declared)) if declared.name in due else set()
@@ -268,7 +272,7 @@ def _remove_stale(pipeline: Pipeline, corpus: str) -> int:
         for name in declared.step.writes:
             table = declared.table(name)
             for file in pipeline.store.partitions(table, corpus):
-                is_own = file.method is None or file.method in declared.methods
+                is_own = file.method in {None, *declared.methods} or file.method not in known
                 if is_own and (file in stale or file not in needed):
                     pipeline.store.delete(table, file)
                     n += 1

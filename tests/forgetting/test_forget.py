@@ -117,6 +117,8 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
 ) -> None:
     pipeline = indexed.pipeline()
     monkeypatch.setattr("gsum_assets.runner.run.pipeline_for", lambda home: pipeline)
+    removed = Partition(CORPUS, method="removed-method")
+    write_rows(indexed.store, "summaries", removed, [{"query_id": "one", "text": TEXT}])
     said = CliRunner().invoke(cli.main, ["forget", CORPUS, SECRET, "--yes"])
     assert said.exit_code == 0, said.output
     assert "none is left under the home" in said.output
