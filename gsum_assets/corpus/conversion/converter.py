@@ -50,10 +50,7 @@ class Converter:
     def convert(self, suffix: str, content: bytes) -> Converted:
         """Return the text of a file with this extension.
 
-        Raises
-        ------
-        ConversionError
-            If it cannot be converted, or the process crashed or hung.
+        Raises `ConversionError` if it cannot be converted, or the process crashed or hung.
         """
         process = self._process or self._start()
         try:

@@ -85,9 +85,7 @@ def decoded(content: bytes, charset: str | None = None) -> str:
 def html_to_markdown(html: str, whole: bool = False) -> Converted:
     """Return title and Markdown of a page.
 
-    Parameters
-    ----------
-    whole : keep everything, for books and mail, which have no navigation.
+    Parameter `whole`: keep everything, for books and mail, which have no navigation.
     """
     from bs4 import BeautifulSoup
 

@@ -20,10 +20,7 @@ MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
 def convert(suffix: str, content: bytes, report: Report = lambda done, total: None) -> Converted:
     """Return the text of a file in this process.
 
-    Raises
-    ------
-    ConversionError
-        If the file has no readable text.
+    Raises `ConversionError` if the file has no readable text.
     """
     entry = FORMATS[suffix]
     module = import_module(f"gsum_assets.corpus.conversion.{entry.module}")
