@@ -37,10 +37,8 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
     Before it stands the question as it was understood, if it was completed, and after it the
     explanation, if there is one.
 
-    Parameters
-    ----------
-    settings_file : the file in which models are set.
-    ids : whether to show ids, and sources of no sentence, too.
+    Parameters `settings_file`: the file in which models are set; `ids`: whether to show ids, and
+    sources of no sentence, too.
     """
     if answer.understood:
         yield from (f"understood as: {answer.understood}", "")

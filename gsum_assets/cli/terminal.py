@@ -49,10 +49,8 @@ class Console:
     Progress is a line that a terminal redraws, and elsewhere one whenever nothing was printed for a
     while.
 
-    Parameters
-    ----------
-    every_s : seconds between two such lines.
-    ending : of a command that a signal may end between two steps.
+    Parameters `every_s`: seconds between two such lines; `ending`: of a command that a signal may
+    end between two steps.
     """
 
     def __init__(self, every_s: float = 10.0, ending: "Ending | None" = None) -> None:

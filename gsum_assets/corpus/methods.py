@@ -19,10 +19,8 @@ class Methods:
 
     A family's name, unless a method has it, stands for its methods without those of studies.
 
-    Attributes
-    ----------
-    declared : the families.
-    without_questions : methods of a new corpus without questions.
+    Attributes `declared`: the families; `without_questions`: methods of a new corpus without
+    questions.
     """
 
     declared: Sequence[Family]

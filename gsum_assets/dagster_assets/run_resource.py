@@ -40,10 +40,8 @@ _OPTIONS = {
 class HomeOfRun:
     """A home, and how a run of Dagster works in it.
 
-    Attributes
-    ----------
-    force, retry_failures, retrain : see `refresh.inputs.Run`.
-    is_presented : whether runs add what no table shows: plots, the catalogue.
+    Attributes `force`, `retry_failures`, `retrain`: see `refresh.inputs.Run`; `is_presented`:
+    whether runs add what no table shows: plots, the catalogue.
     """
 
     workspace: Workspace

@@ -83,10 +83,7 @@ def lines_of(answer: str) -> list[Line]:
 class Said(NamedTuple):
     """A sentence with the names before it, outermost first: two in "Dov: Hanneke: I move …".
 
-    Attributes
-    ----------
-    number : as of `Sentence`.
-    words : the sentence without the names.
+    Attributes `number`: as of `Sentence`; `words`: the sentence without the names.
     """
 
     number: int

@@ -139,10 +139,8 @@ def bertscore_f1(
 ) -> np.ndarray:
     """Return F1 of each answer, the maximum over its references, float64 `(n_answers,)`.
 
-    Parameters
-    ----------
-    answered : answers with at least one reference each.
-    on_progress : called with (answers scored, answers to score), without those in the memo.
+    Parameters `answered`: answers with at least one reference each; `on_progress`: called with
+    (answers scored, answers to score), without those in the memo.
     """
     keys = [
         bytes.fromhex(hash_texts([_ALGORITHM, scorer.identity, answer[0], *answer[1]]))

@@ -44,10 +44,8 @@ class Difference(NamedTuple):
 class Group:
     """Comparable values of one kind of question.
 
-    Attributes
-    ----------
-    splits : names of this set of questions: a split, `ALL`, or both if there is one split.
-    values : scores, NaN if missing, `(n_questions, n_columns)`.
+    Attributes `splits`: names of this set of questions: a split, `ALL`, or both if there is one
+    split; `values`: scores, NaN if missing, `(n_questions, n_columns)`.
     """
 
     splits: Sequence[str]

@@ -32,10 +32,8 @@ def costs(
     distinct requests and batches of embeddings of its assets, failed and outdated ones included.
     Methods that depend on the same assets share their costs.
 
-    Parameters
-    ----------
-    seconds : from question to answer, by method and question.
-    shared : the assets that each method depends on, see `shared_assets`.
+    Parameters `seconds`: from question to answer, by method and question; `shared`: the assets that
+    each method depends on, see `shared_assets`.
     """
     of_asset, rows = spent_by_asset(calls, embeddings), []
     for method in sorted(set(summaries["method"].to_pylist())):

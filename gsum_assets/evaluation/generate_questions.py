@@ -185,10 +185,7 @@ def generate_questions(
     Of activities a model writes personas, their tasks, and questions for each task, in three
     rounds; local questions and those of data are written from topics.
 
-    Parameters
-    ----------
-    topics : see `find_topics`.
-    texts : of all passages, by chunk id.
+    Parameters `topics`: see `find_topics`; `texts`: of all passages, by chunk id.
 
     Raises `QuestionError` if no question could be written.
     """

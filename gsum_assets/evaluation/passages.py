@@ -86,10 +86,8 @@ def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> Lab
 
     A passage that is no chunk has its document and kind; one over several documents its kind.
 
-    Parameters
-    ----------
-    titles : titles by document id.
-    sections, texts : rows of `document_sections`, and the texts, of the passages' documents.
+    Parameters `titles`: titles by document id; `sections`, `texts`: rows of `document_sections`,
+    and the texts, of the passages' documents.
     """
     located = Locations(sections)
 

@@ -87,10 +87,7 @@ class Topic:
 def find_topics(titles: Mapping[str, str], chunks: pa.Table) -> list[Topic]:
     """Return the topics of a corpus, in an order that new documents do not change.
 
-    Parameters
-    ----------
-    titles : by document id.
-    chunks : rows of `chunks`.
+    Parameters `titles`: by document id; `chunks`: rows of `chunks`.
     """
     drawn = sorted(titles, key=lambda i: hash_texts(["topics", i]))[:_N_DOCUMENTS]
     passages: dict[str, list[dict]] = {document_id: [] for document_id in sorted(drawn)}

@@ -131,10 +131,8 @@ def chunks_within(
 ) -> dict[str, list[tuple[str, str]]]:
     """Return chunk and document ids of the chunks of which at least half is in each longer span.
 
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id`, `start`, `end`.
-    spans : longer spans: `key`, by whose value they are returned, `document_id`, `start`, `end`.
+    Parameters `chunks`: `chunk_id`, `document_id`, `start`, `end`; `spans`: longer spans: `key`, by
+    whose value they are returned, `document_id`, `start`, `end`.
     """
     columns = ["document_id", "start", "end"]
     chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)

@@ -57,10 +57,8 @@ GRAPH = (
 class Question:
     """A question as it is searched for.
 
-    Attributes
-    ----------
-    terms : words of the search text, as BM25 counts them.
-    vector : unit vector of the search text, `(dim,)`.
+    Attributes `terms`: words of the search text, as BM25 counts them; `vector`: unit vector of the
+    search text, `(dim,)`.
     """
 
     text: str

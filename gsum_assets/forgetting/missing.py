@@ -33,10 +33,8 @@ def look_for_missing(
 ) -> Missing:
     """Return which corpora have lost their folder; none if the folder of all may be unmounted.
 
-    Parameters
-    ----------
-    noted : when those that were missing before were first noted, Unix time, as `now`.
-    grace_h : hours after which a corpus is forgotten.
+    Parameters `noted`: when those that were missing before were first noted, Unix time, as `now`;
+    `grace_h`: hours after which a corpus is forgotten.
     """
     present = set(folders_in(root))
     lost = [c for c in sorted({*known} - present) if is_removed(root / c)]

@@ -20,10 +20,8 @@ FORGOTTEN = "(forgotten)"
 class Present:
     """Current documents and runs of a corpus.
 
-    Attributes
-    ----------
-    documents : ids of its documents.
-    runs : ids of the runs that wrote the tables of each step.
+    Attributes `documents`: ids of its documents; `runs`: ids of the runs that wrote the tables of
+    each step.
     """
 
     documents: Collection[str] = frozenset()

@@ -34,10 +34,8 @@ _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every mac
 class _Memory:
     """The nodes of one document that the next round can retrieve.
 
-    Attributes
-    ----------
-    ids, texts : those of the nodes in reading order: passages by position, then responses by round.
-    vectors : embeddings of the nodes, `(dim,)` each.
+    Attributes `ids`, `texts`: those of the nodes in reading order: passages by position, then
+    responses by round; `vectors`: embeddings of the nodes, `(dim,)` each.
     """
 
     ids: list[str]

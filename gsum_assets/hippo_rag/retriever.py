@@ -26,10 +26,8 @@ _DAMPING = 0.5  # probability of a step; the walk restarts else (3.3)
 class PhraseGraph:
     """The graph of a scope: passages, then phrases.
 
-    Attributes
-    ----------
-    phrases : index of each entity among the phrases.
-    n_holding : number of passages that hold each phrase, `(n_phrases,)`.
+    Attributes `phrases`: index of each entity among the phrases; `n_holding`: number of passages
+    that hold each phrase, `(n_phrases,)`.
     """
 
     walk: WalkGraph

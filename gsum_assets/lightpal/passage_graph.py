@@ -25,10 +25,8 @@ class ScopeGraphs:
 class PassageGraphs:
     """The edges of one graph (`passage_edges.py`), for every scope.
 
-    Attributes
-    ----------
-    edges : rows of `lightpal.passage_edges` of that graph.
-    both_ways : whether walks follow edges in both directions.
+    Attributes `edges`: rows of `lightpal.passage_edges` of that graph; `both_ways`: whether walks
+    follow edges in both directions.
     """
 
     edges: pa.Table

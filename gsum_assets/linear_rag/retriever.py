@@ -23,10 +23,8 @@ _DAMPING = 0.5  # probability of a step; the walk restarts else (as HippoRAG 2)
 class Activation(NamedTuple):
     """Activated entities, `(n_entities,)`.
 
-    Attributes
-    ----------
-    scores : 0 for an entity that is not activated.
-    levels : round in which it was activated, 1 for those of the question, 0 for never.
+    Attributes `scores`: 0 for an entity that is not activated; `levels`: round in which it was
+    activated, 1 for those of the question, 0 for never.
     """
 
     scores: np.ndarray
@@ -37,10 +35,8 @@ class Activation(NamedTuple):
 class LinearRag:
     """Retriever over the Tri-Graph of a scope.
 
-    Attributes
-    ----------
-    vectors : unit vectors of the names of the graph's entities, `(n_entities, dim)`.
-    named : entities that each question names, by its text.
+    Attributes `vectors`: unit vectors of the names of the graph's entities, `(n_entities, dim)`;
+    `named`: entities that each question names, by its text.
     """
 
     collection: Collection

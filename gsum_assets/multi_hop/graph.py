@@ -76,10 +76,8 @@ def passage_graph(
 def passage_scores(graph: WalkGraph, restart: np.ndarray, damping: float, n: int) -> np.ndarray:
     """Return the probability of each of the first `n` nodes, 0 where no node has weight, `(n,)`.
 
-    Parameters
-    ----------
-    restart : weights of the nodes to which the walk returns, `(n_nodes,)`, not negative.
-    damping : probability of a step along an edge.
+    Parameters `restart`: weights of the nodes to which the walk returns, `(n_nodes,)`, not
+    negative; `damping`: probability of a step along an edge.
     """
     seeds = np.flatnonzero(restart)
     if not len(seeds):

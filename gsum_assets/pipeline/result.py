@@ -61,10 +61,8 @@ def result_of(
 class Subject:
     """An asset whose table is checked.
 
-    Attributes
-    ----------
-    name : the asset, `retrieval/scores`.
-    asks_model : whether it sends requests to a language model.
+    Attributes `name`: the asset, `retrieval/scores`; `asks_model`: whether it sends requests to a
+    language model.
     """
 
     name: str

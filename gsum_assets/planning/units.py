@@ -173,10 +173,8 @@ class FoundStaleness(Staleness):
 class Passage(NamedTuple):
     """A passage that a run would find or cut.
 
-    Attributes
-    ----------
-    n_like_it : how many it stands for, if only a part of the new documents was read.
-    is_edited : whether a passage of its document is new or gone.
+    Attributes `n_like_it`: how many it stands for, if only a part of the new documents was read;
+    `is_edited`: whether a passage of its document is new or gone.
     """
 
     bucket: str

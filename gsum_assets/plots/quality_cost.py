@@ -53,10 +53,8 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
 def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure:
     """Plot methods by the tokens that their answers were written from, with curves over K.
 
-    Parameters
-    ----------
-    methods : methods with their rows of `leaderboard` for one kind of question.
-    curves : rows of `curves` of the same kind of question and one split.
+    Parameters `methods`: methods with their rows of `leaderboard` for one kind of question;
+    `curves`: rows of `curves` of the same kind of question and one split.
     """
     metric = _first_metric(methods)
     shown = [

@@ -35,10 +35,8 @@ _AT_WORK_S = 60.0  # a younger file may still be in use
 class Forgotten:
     """Documents and replies that were removed.
 
-    Attributes
-    ----------
-    documents : ids of deleted documents by corpus.
-    n_replies : number of replies of language models removed from the memo.
+    Attributes `documents`: ids of deleted documents by corpus; `n_replies`: number of replies of
+    language models removed from the memo.
     """
 
     documents: dict[str, list[str]] = field(default_factory=dict)

@@ -95,10 +95,8 @@ def refresh_step(
     Files of documents are computed in blocks of buckets, which bounds the memory, results method by
     method: if one fails, the others are written all the same, see `Refreshed.failed`.
 
-    Parameters
-    ----------
-    methods : the methods that the corpus keeps up to date.
-    is_presented : whether plots and other metadata are made for the pages of the tables.
+    Parameters `methods`: the methods that the corpus keeps up to date; `is_presented`: whether
+    plots and other metadata are made for the pages of the tables.
     """
     staleness = Staleness(workspace, corpus, frozenset(methods))
     needed = staleness.files(declared)

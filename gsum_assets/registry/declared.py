@@ -124,10 +124,8 @@ class Declared:
 
         A step by bucket does not run if there are no rows of the first table that it reads.
 
-        Parameters
-        ----------
-        read : tables, models and settings by name.
-        around : the other fields of the inputs, such as store, log and buckets.
+        Parameters `read`: tables, models and settings by name; `around`: the other fields of the
+        inputs, such as store, log and buckets.
         """
         corpus, method = partitions[0].corpus, partitions[0].method or ""
         if self.step.aggregates_methods and around.store:

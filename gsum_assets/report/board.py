@@ -40,10 +40,8 @@ class Pairs(NamedTuple):
 class Board:
     """All comparisons of methods on one kind of question.
 
-    Attributes
-    ----------
-    ranked : methods, best first, with their rows of `leaderboard` by metric.
-    by : the metric that methods are ranked and compared by.
+    Attributes `ranked`: methods, best first, with their rows of `leaderboard` by metric; `by`: the
+    metric that methods are ranked and compared by.
     """
 
     kind: str

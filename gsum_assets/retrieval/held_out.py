@@ -40,10 +40,8 @@ NONE = Evidence(np.empty(0), np.empty(0))
 class HeldOut(NamedTuple):
     """Chunks that were searched for as if they were questions.
 
-    Attributes
-    ----------
-    chunks, documents : positions in the collection, which are excluded from their own search.
-    first, second : scores of the two retrievers.
+    Attributes `chunks`, `documents`: positions in the collection, which are excluded from their own
+    search; `first`, `second`: scores of the two retrievers.
     """
 
     chunks: np.ndarray

@@ -24,10 +24,7 @@ _LOG = logging.getLogger(__name__)
 class RequestError(Exception):
     """An error that a request gets as its reply.
 
-    Attributes
-    ----------
-    status : HTTP status.
-    code : a word for programs, such as `unknown_corpus`.
+    Attributes `status`: HTTP status; `code`: a word for programs, such as `unknown_corpus`.
     """
 
     def __init__(self, status: int, code: str, message: str) -> None:

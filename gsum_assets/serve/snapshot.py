@@ -44,10 +44,8 @@ _LOG = logging.getLogger(__name__)
 class CorpusState:
     """What a corpus is answered from at one moment.
 
-    Attributes
-    ----------
-    workspaces : by family, the newest tables that were all written from the same ones.
-    unsettled : families whose tables on disk are from different states.
+    Attributes `workspaces`: by family, the newest tables that were all written from the same ones;
+    `unsettled`: families whose tables on disk are from different states.
     """
 
     workspaces: Mapping[str, PinnedWorkspace]

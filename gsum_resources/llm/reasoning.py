@@ -24,10 +24,8 @@ _PLAIN_FINAL = "assistantfinal"
 def without_reasoning(text: str, prompt: str = "", is_json: bool = False) -> str:
     """Return the answer in a reply; "" if the reply ends within its reasoning.
 
-    Parameters
-    ----------
-    prompt : all that was sent, in which the same marks may be quotations.
-    is_json : whether JSON was requested, which no mark within it interrupts.
+    Parameters `prompt`: all that was sent, in which the same marks may be quotations; `is_json`:
+    whether JSON was requested, which no mark within it interrupts.
     """
     if _CHANNELS.match(text):
         final = _FINAL.search(text)

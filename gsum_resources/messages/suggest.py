@@ -10,10 +10,8 @@ _N_SHOWN = 8
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return the end of a message about an unknown name: "; did you mean 'dense'?".
 
-    Parameters
-    ----------
-    word : the unknown name.
-    known : valid names, in the order in which they are to be shown.
+    Parameters `word`: the unknown name; `known`: valid names, in the order in which they are to be
+    shown.
 
     Returns
     -------

@@ -80,10 +80,8 @@ def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -
     In 1..n_passages - 1, or 1 for a single passage; the first of equals. This is the comparison of
     blocks of TextTiling (Hearst 1997, section 4.1) with sentence embeddings instead of term counts.
 
-    Parameters
-    ----------
-    vectors : unit vectors of the sentences in the order of the text, `(n_sentences, dim)`.
-    passages : number, from 1, of each sentence's passage, `(n_sentences,)`.
+    Parameters `vectors`: unit vectors of the sentences in the order of the text, `(n_sentences,
+    dim)`; `passages`: number, from 1, of each sentence's passage, `(n_sentences,)`.
     """
     passage_of = np.asarray(passages)
     cosines: dict[int, float] = {}

@@ -23,10 +23,8 @@ class Converter:
 
     Use as a context manager: the process ends with it.
 
-    Parameters
-    ----------
-    on_page : called with the number of pages done, and of all pages of the file.
-    silence_s : seconds without a finished page after which the conversion of a file fails.
+    Parameters `on_page`: called with the number of pages done, and of all pages of the file;
+    `silence_s`: seconds without a finished page after which the conversion of a file fails.
     """
 
     def __init__(

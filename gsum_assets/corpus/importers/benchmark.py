@@ -52,10 +52,8 @@ class Contents:
 class Benchmark:
     """A benchmark that can be imported.
 
-    Attributes
-    ----------
-    expects : description of the expected source, for messages.
-    settings : further tables of `corpus.toml`, as TOML.
+    Attributes `expects`: description of the expected source, for messages; `settings`: further
+    tables of `corpus.toml`, as TOML.
     """
 
     title: str
