@@ -174,7 +174,7 @@ class World:
         ]
         for i, (n, asked, passages) in enumerate(drawn):
             text = f"What is the name of {asked}?"
-            contents.ask(f"{n} hops {i:03d}", text, [], split="dev", relevant=passages)
+            contents.ask(f"{n} hops {i:03d}", text, [], split="dev", relevant_document_ids=passages)
         return contents
 
     def _chains(self, n: int) -> Iterator[tuple[str, list[str]]]:

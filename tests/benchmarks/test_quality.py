@@ -53,8 +53,8 @@ def test_questions_about_documents_that_are_left_out_are_left_out():
     asked = [
         replace(questions(1, "one", document_id="a")[0], query_id="a"),
         replace(questions(1, "one", document_id="b")[0], query_id="b"),
-        replace(questions(1, "all", relevant=["a", "b"])[0], query_id="a and b"),
-        replace(questions(1, "all", relevant=["a"])[0], query_id="of all, a"),
+        replace(questions(1, "all", relevant_document_ids=["a", "b"])[0], query_id="a and b"),
+        replace(questions(1, "all", relevant_document_ids=["a"])[0], query_id="of all, a"),
     ]
     found = subset(Contents(documents, asked), ALL, 1, None)
     assert [document.document_id for document in found.documents] == ["a"]

@@ -64,8 +64,8 @@ def test_with_one_reference_rows_are_drawn_and_not_documents() -> None:
 def test_documents_of_questions_on_a_whole_collection_all_stay() -> None:
     source = contents({"dev": 3})
     source.queries.clear()
-    source.ask("q1", "What?", ["a"], split="dev", relevant=["dev-1"])
-    source.ask("q2", "What?", ["a"], split="train", relevant=["dev-2"])
+    source.ask("q1", "What?", ["a"], split="dev", relevant_document_ids=["dev-1"])
+    source.ask("q2", "What?", ["a"], split="train", relevant_document_ids=["dev-2"])
     drawn = sampled(source, Sample(n={"dev": 0}))
     assert [query.query_id for query in drawn.queries] == ["q1"]
     assert drawn.documents == source.documents
