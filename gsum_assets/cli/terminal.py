@@ -25,9 +25,6 @@ from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import views
-from gsum_assets.runner.forget import ForgetReport
-from gsum_assets.runner.report import RunReport, StepReport
-from gsum_assets.runner.run import Pipeline
 from gsum_resources.messages.progress import Stage, shown_by
 from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -35,6 +32,9 @@ from gsum_resources.store.table import Macro
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
+    from gsum_assets.runner.forget import ForgetReport
+    from gsum_assets.runner.report import RunReport, StepReport
+    from gsum_assets.runner.run import Pipeline
 
 FOLLOWS = "the daemon of this home (`gsum ui`) executes the run; this command follows it"
 STOPPED = "the daemon has stopped; this command computes what is left"
@@ -102,7 +102,7 @@ class Console:
         self._n_begun += 1
         self._begin(asset, f"step {self._n_begun} of about {self._n_steps}")
 
-    def ended(self, step: StepReport) -> None:
+    def ended(self, step: "StepReport") -> None:
         """Print a line for each family of which all steps have ended, and each error at once."""
         group = self._of_group.get(step.name, "")
         self._left[group] -= 1
@@ -164,7 +164,7 @@ class Console:
         seconds = self._printed - self._started
         self._screen.print(f"{seconds:7.1f} s  {text}", soft_wrap=True)
 
-    def _error(self, step: StepReport) -> str:
+    def _error(self, step: "StepReport") -> str:
         """Return the error of a step; in short if the same model was reported before."""
         if step.unavailable and step.unavailable in self._unavailable:
             return f"{step.name}: the model is unavailable, see above"
@@ -176,7 +176,7 @@ class Console:
         """Show that the corpus could not be refreshed at all."""
         self._print(f"{corpus}: {error}", "red")
 
-    def done(self, corpus: str, report: RunReport) -> None:
+    def done(self, corpus: str, report: "RunReport") -> None:
         """Show that the refresh ended."""
         for group in list(self._done):
             if group:
@@ -206,7 +206,7 @@ class Console:
         self._screen.print(f"           {message}", style=colour, soft_wrap=True)
 
 
-def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
+def print_leaderboard(pipeline: "Pipeline", corpus: str) -> None:
     """Print the leaderboard of a corpus, one table for each kind of question, if it has scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
@@ -289,7 +289,7 @@ def print_networks(store: ParquetStore) -> None:
         say(f"{corpus}: network of {method}: {learnt}; {state}")
 
 
-def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
+def print_forget_report(done: "ForgetReport", corpus: str, document: str) -> None:
     """Print what was removed of a document, and what could not be removed."""
     n_written = len(done.report.written)
     say(f"{corpus}: '{document}' deleted; {n_written:,} tables recomputed without it")
@@ -317,7 +317,7 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     print_search(done)
 
 
-def print_search(done: ForgetReport) -> None:
+def print_search(done: "ForgetReport") -> None:
     """Print where sentences of a deleted document were found."""
     for leftover in done.leftovers:
         say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
