@@ -167,9 +167,7 @@ class Replies:
             case "why":
                 target = graph.index.get(query["to"])
                 steps = [] if target is None else way(graph, [0], [target])
-                shown = [
-                    {**self.graph.node(step.node), "relation": step.relation} for step in steps
-                ]
+                shown = [{**self.graph.node(node), "relation": name} for node, name in steps]
                 reply = {"graph": "records", "title": "Records", "steps": shown}
                 reply["from_question"] = False
             case other:
