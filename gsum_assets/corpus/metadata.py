@@ -10,10 +10,12 @@ from typing import Any
 
 import yaml
 
+from gsum_assets.corpus.decoding import NotTextError, decode
+
 _FRONT_MATTER = re.compile(
     r"(?P<mark>---|\+\+\+)[ \t]*\n(?P<block>.*?)(?<=\n)(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_BLOCK_CHARS = 65_536
 _MOST_CHARS = 1_000
 """A longer value is text that happens to have a column of its own."""
@@ -58,7 +60,7 @@ def metadata_of(values: Mapping[Any, Any]) -> dict[str, Any]:
     """
     kept: dict[str, Any] = {}
     for key, value in values.items():
-        name = str(key).strip()
+        name = _whole(str(key)).replace("\0", "").strip()
         plain = _plain(value)
         if name and len(name) <= _MOST_KEY_CHARS and plain not in (None, "", [], {}):
             kept[name] = plain
@@ -72,13 +74,23 @@ def as_json(metadata: Mapping[str, Any]) -> str | None:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else None
 
 
+def _whole(text: str) -> str:
+    """Return a text without surrogates, which are bytes that are not UTF-8, or damage of JSON."""
+    if not _SURROGATE.search(text):
+        return text
+    try:
+        return decode(text.encode("utf-8", "surrogateescape"))[0]
+    except (UnicodeEncodeError, NotTextError):
+        return _SURROGATE.sub("\ufffd", text)
+
+
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; None for one that is no metadata."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "surrogateescape")
-    if isinstance(value, str):  # half a surrogate pair is what bytes that are not UTF-8 become
-        text = value.strip()
-        return text if len(text) <= _MOST_CHARS and not _NO_TEXT.search(text) else None
+    if isinstance(value, str):
+        text = _whole(value).strip()
+        return text if len(text) <= _MOST_CHARS and "\0" not in text else None
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if value is None or isinstance(value, bool | int):

@@ -9,10 +9,12 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import IO, Any
 
+from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.records import PIECE, too_large
 
 _DELIMITERS = ",;\t|"
@@ -157,6 +159,9 @@ def _csv_table(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[R
     text = io.TextIOWrapper(stream, codec, errors, newline="")
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes + PIECE))
     first = text.readline()
+    if errors == "surrogateescape" and not first.isascii():  # names are read in any encoding
+        with suppress(NotTextError):
+            first = decode(first.encode("utf-8", errors))[0]
     delimiter = max(
         _DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), []))
     )

@@ -65,13 +65,14 @@ def test_other_heads_are_text(text: str) -> None:
 def test_values_that_are_kept() -> None:
     values = {
         **{"date": date(2024, 5, 1), "at": datetime(2024, 5, 1, 9, 30), "n": 3, "share": 0.5},
-        **{"draft": False, "tags": ["a", 1], "of": {"ward": "east", "none": None}, "b": b"caf\xc3"},
+        **{"draft": False, "tags": ["a", 1], "of": {"ward": "east", "none": None}, "b": b"caf\xe9"},
         **{"empty": " ", "none": None, "nan": float("nan"), "long": "x" * 1001},
         **{"half": "\ud800", "nul": "\0", 7: "seven", "": "unnamed", "many": ["x" * 90] * 20},
     }
     assert metadata_of(values) == {
         **{"date": "2024-05-01", "at": "2024-05-01T09:30:00", "n": 3, "share": 0.5},
         **{"draft": False, "tags": ["a", 1], "of": {"ward": "east"}, "7": "seven"},
+        **{"b": "café", "half": "\ufffd"},
     }
     assert len(metadata_of({str(i): i for i in range(1000)})) == 200
 
@@ -179,3 +180,32 @@ def test_metadata_changes_a_row_of_documents_and_no_vector(house: House) -> None
         "mill": {"kind": "minutes", "modified": "2024-05-01"},
         "ferry": {"kind": "report", "modified": "2025-06-07"},
     }
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "kept"),
+    [
+        ("a.csv", "text,Größe\nThe ferry leaves at nine.,süß\n".encode("cp1252"), {"Größe": "süß"}),
+        ("a.csv", b"text,n\nThe ferry leaves at nine.,caf\xe9\n", {"n": "café"}),
+        (
+            "a.json",
+            rb'[{"text": "The ferry leaves at nine.", "k\ud800": "v", "n": "\udfff"}]',
+            {"k\ufffd": "v", "n": "\ufffd"},
+        ),
+        ("a.md", b'---\nk: "\\ud800"\n---\nThe ferry leaves at nine.', {"k": "\ufffd"}),
+    ],
+)
+def test_metadata_in_other_encodings_end_no_corpus(
+    tmp_path: Path, file: str, content: bytes, kept: dict[str, str]
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    (document,) = load(tmp_path, SETTINGS)[0]
+    assert document.text == "The ferry leaves at nine."
+    metadata = json.loads(document.metadata or "{}")
+    assert {name: metadata.get(name) for name in kept} == kept
+
+
+def test_text_column_may_have_an_umlaut_in_any_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("Größe,n\nLong enough.,1\n".encode("cp1252"))
+    settings = CorpusSettings.model_validate({"documents": {"text_column": "Größe"}})
+    assert [document.text for document in load(tmp_path, settings)[0]] == ["Long enough."]
