@@ -233,8 +233,7 @@ def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator
             return
         own_columns = _wanted_columns(names, wanted)
         used = ("document_id", own_columns.id, own_columns.title, own_columns.text, "cites")
-        binary = (pa.binary(), pa.large_binary())
-        further = [field.name for field in source.schema_arrow if field.type not in binary]
+        further = [field.name for field in source.schema_arrow if _is_metadata(field.type)]
         columns = [name for name in dict.fromkeys((*used, *further)) if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
             for values in zip(*(cells(batch[name]) for name in columns), strict=True):
@@ -251,9 +250,22 @@ def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator
         yield broken_record(file, row and row + 1, digest, problem)
 
 
+def _is_metadata(kind: pa.DataType) -> bool:
+    """Return whether a column may hold metadata; bytes and vectors do not.
+
+    Arrow 25 refuses a whole file for one null in a column of vectors.
+    """
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    is_vector = is_list and pa.types.is_floating(kind.value_type)
+    binary = (pa.binary(), pa.large_binary())
+    return not (is_vector or pa.types.is_fixed_size_list(kind) or kind in binary)
+
+
 def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Return Python values; strings as bytes, because Arrow does not guarantee their UTF-8."""
     kind = column.type
+    if isinstance(kind, pa.UuidType):
+        return [value and str(value) for value in column.to_pylist()]
     if _is_text(kind):
         column = column.cast(pa.large_binary())
     elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):

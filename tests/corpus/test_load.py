@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -383,3 +384,16 @@ def test_link_to_unmounted_target_keeps_its_documents(tmp_path):
         scan(root / "linked", SETTINGS)
     (root / "linked").unlink()
     assert is_removed(root / "linked")
+
+
+def test_vectors_with_nulls_and_ids_of_type_uuid_are_no_reason_to_reject(tmp_path):
+    own = UUID(int=7)
+    ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([own.bytes] * 1, pa.binary(16)))
+    for kind in (pa.list_(pa.float32(), 2), pa.list_(pa.float32())):
+        columns = {"document_id": ids, "text": ["Text."], "v": pa.array([None], kind), "n": [3]}
+        pq.write_table(pa.table(columns), tmp_path / "documents.parquet")
+        documents, rejected = load(tmp_path, CorpusSettings())
+        assert not rejected
+        assert [(d.document_id, d.text, d.metadata) for d in documents] == [
+            (str(own), "Text.", '{"n": 3}')
+        ]
