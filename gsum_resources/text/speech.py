@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
@@ -21,6 +22,8 @@ _LABEL = re.compile(
     rf"|[ \t]+{_TIME}[ \t]*$)",  # or a time, alone on its line
     re.MULTILINE,
 )
+_MOST_EARLIER = 0.1  # share of the times of a transcript that are before the last one
+_CLOCK = re.compile(r"\d{1,2}(?::\d{2}){1,2}")
 # A line that does not continue a turn: blank, a heading, an item, or of an unknown speaker.
 _NOT_CONTINUED = re.compile(r"^(?:[ \t]*$|[ \t]*(?:#|[-–*•][ \t])|.*:[ \t]*$)")
 _NO_NAMES = word_set(
@@ -104,15 +107,28 @@ def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
     names: set[str] = set()
     others: list[frozenset[str]] = []
     for text in texts:
-        labels = Counter(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
+        begins = [m for m in _LABEL.finditer(text) if _name_like(m[1])]
+        labels = Counter(m[1] for m in begins)
+        timed = [time for m in begins for time in _CLOCK.findall(m[0].replace(m[1], ""))[:1]]
+        earlier = sum(_hours(later) < _hours(time) for time, later in pairwise(timed))
+        if earlier > _MOST_EARLIER * len(timed):  # the hours of several days, no transcript
+            others.append(frozenset())
+            continue
         lines = sum(1 for line in text.splitlines() if line.strip())
-        if max(labels.values(), default=0) > 1 or (labels and 2 * labels.total() >= lines):
+        n_plain = labels.total() - len(timed)  # an agenda has times, and each label once
+        if max(labels.values(), default=0) > 1 or (n_plain and 2 * n_plain >= lines):
             names.update(labels)
         else:
             others.append(frozenset(labels))
     shared = Counter(label for labels in others for label in labels)
     names.update(label for label, n in shared.items() if n > 1)
     return frozenset(names).union(*(labels for labels in others if not names.isdisjoint(labels)))
+
+
+def _hours(clock: str) -> float:
+    """Return a time of minutes and seconds, or with hours; hours and minutes grow alike."""
+    parts = [int(part) for part in clock.split(":")]
+    return sum(part / 60**i for i, part in enumerate(parts if len(parts) == 3 else [0, *parts]))
 
 
 def label_spans(text: str) -> list[tuple[int, int]]:

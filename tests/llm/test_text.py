@@ -256,8 +256,17 @@ def test_speakers_of_transcripts_in_many_forms(form: str) -> None:
     assert [(name, text[start:end].strip()) for name, start, end in spans] == said
 
 
-def test_times_at_line_ends_are_no_speakers() -> None:
-    assert not speaker_labels(["At 10:30 we met.\nShe came 10:45\nit rang 11:00\nthen at 11:30"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "At 10:30 we met.\nShe came 10:45\nit rang 11:00\nthen at 11:30",
+        "09:00 Welcome: by Ana\n10:00 Budget: by Tom\n11:00 Lunch: for all",
+        "Monday 09:00\nTuesday 09:00\nWednesday 10:00",
+        "Monday\nLunch 12:00\nDinner 18:00\nTuesday\nLunch 12:00\nDinner 18:00",
+    ],
+)
+def test_agendas_and_hours_have_no_speakers(text: str) -> None:
+    assert not speaker_labels([text])
 
 
 def test_words_before_the_first_label_and_a_truncated_last_one_have_no_speaker() -> None:
