@@ -95,8 +95,8 @@ def _replace(
             _create(connection, declarations)
         temporary.replace(path)
     finally:
-        for path in (temporary, temporary.with_name(f"{temporary.name}.wal")):
-            path.unlink(missing_ok=True)
+        for part in (temporary, temporary.with_name(f"{temporary.name}.wal")):
+            part.unlink(missing_ok=True)
     return seen
 
 

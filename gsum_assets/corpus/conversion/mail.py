@@ -19,7 +19,7 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _BORDER = re.compile(rb"^From ([^\n]*)\n(?=[!-9;-~]+:)", re.MULTILINE)  # a header follows
 _TIME = re.compile(rb"[A-Z][a-z]{2} +\d{1,2} \d{1,2}:\d{2}")  # as in "Mon Mar  3 10:00:00 2025"
 _COVERED = 0.8  # share of the words of one alternative in the other that makes it superfluous
-_SHORT = 30  # words of a plain alternative that may say only that there is HTML
+_SHORT = 15  # words of a plain alternative that may say only that there is HTML
 
 
 def convert_message(content: bytes, _: Report) -> Converted:
