@@ -282,6 +282,7 @@ def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path
     assert "table [retrieval]: [k]: give at least one number" in flat(result)
     assert "1 step failed" in result.output
     assert "two-meetings: general questions" in result.output
+    assert "next:" not in result.output
     assert "Traceback" not in result.output
 
 

@@ -100,7 +100,7 @@ def run(
 
         for corpus in refreshed:
             print_leaderboard(pipeline, corpus)
-        if refreshed:
+        if is_complete:  # after a failure, what it would offer may fail as well
             corpus = refreshed[0]
             for line in next_steps(pipeline.store, corpus, home.corpora / corpus):
                 click.echo(line)

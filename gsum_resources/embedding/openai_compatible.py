@@ -21,6 +21,9 @@ _BATCH_BYTES = 200_000
 _SHORTEST_WINDOW = 64  # bytes; a shorter window is rejected for another reason
 _REJECTED = frozenset({400, 413, 422})
 _TOO_LONG = re.compile(r"too (long|large|many)|context|length|maximum|exceed", re.IGNORECASE)
+_TOO_MUCH = re.compile(r"batch.size|too (long|large|many (?!requests))|context.length", re.I)
+"""What is wrong with the input, in an answer with the status of a fault of the server."""
+_OF_BATCH = re.compile(r"batch|inputs|\bitems", re.IGNORECASE)
 
 
 class EmbeddingError(ValueError):
@@ -40,6 +43,7 @@ class OpenAICompatibleEmbedder:
         self._endpoint = endpoint
         self._name = f"embedding model '{settings.model}' at {settings.base_url}"
         self._dimension = 0
+        self._most_windows = _BATCH_WINDOWS  # fewer once the server has named its limit
         self.tokens_read = 0
 
     @property
@@ -123,22 +127,28 @@ class OpenAICompatibleEmbedder:
 
     async def _embed_batch(self, windows: Sequence[str]) -> np.ndarray:
         """Return the vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
+        if len(windows) > self._most_windows:
+            return await self._embed_pieces(windows, self._most_windows)
         body = {"model": self._settings.model, "input": windows, "encoding_format": "float"}
         try:
-            answer = await self._endpoint.post("/embeddings", body, 0, _rows)
+            answer = await self._endpoint.post("/embeddings", body, 0, _rows, is_rejection)
         except EndpointError as error:
             failure = error
         else:
             counted = sum(len(w.encode("utf-8", "replace")) for w in windows) // _BYTES_PER_COUNT
             self.tokens_read += answer.tokens_in if answer.tokens_in is not None else counted
             return self._checked(answer.value, len(windows))
-        if failure.status not in _REJECTED:
+        if not is_rejection(failure.status, str(failure)):
             raise EmbedderUnavailableError(f"{self._name}: {failure}; run again later")
-        if len(windows) > 1:
-            half = len(windows) // 2
-            halves = (windows[:half], windows[half:])
-            return np.concatenate([await self._embed_batch(each) for each in halves])
-        return await self._embed_halves(windows[0], failure)
+        if len(windows) == 1:
+            return await self._embed_halves(windows[0], failure)
+        if limit := most_inputs(str(failure), len(windows)):
+            self._most_windows = min(self._most_windows, limit)
+        return await self._embed_pieces(windows, limit or len(windows) // 2)
+
+    async def _embed_pieces(self, windows: Sequence[str], size: int) -> np.ndarray:
+        pieces = [windows[start : start + size] for start in range(0, len(windows), size)]
+        return np.concatenate([await self._embed_batch(piece) for piece in pieces])
 
     async def _embed_halves(self, window: str, failure: EndpointError) -> np.ndarray:
         """Return the vector of a rejected window, `(1, dimension)`, from those of its halves."""
@@ -146,7 +156,7 @@ class OpenAICompatibleEmbedder:
         if not _TOO_LONG.search(str(failure)) or n_bytes < 2 * _SHORTEST_WINDOW:
             raise EmbeddingError(f"{self._name} rejects the text {window[:40]!r}…: {failure}")
         halves = list(cut(window, -(-n_bytes // 2)))
-        vectors = np.concatenate([await self._embed_batch([half]) for half in halves])
+        vectors = await self._embed_pieces(halves, 1)
         weights = [len(half.encode("utf-8", "replace")) for half in halves]
         return np.average(vectors, axis=0, weights=weights)[None]
 
@@ -202,6 +212,22 @@ def _batch_bounds(n_bytes: np.ndarray) -> list[int]:
             filled = 0
         filled += n
     return [*bounds, len(n_bytes)]
+
+
+def is_rejection(status: int, message: str) -> bool:
+    """Return whether an answer is about the input, so that to send it again is useless."""
+    return status in _REJECTED or (status >= 500 and bool(_TOO_MUCH.search(message)))
+
+
+def most_inputs(message: str, n_windows: int) -> int:
+    """Return the most inputs of a request by a rejection of `n_windows`: half without a number.
+
+    0 if it is about something else: a limit of tokens allows as many shorter texts as before.
+    """
+    if not _OF_BATCH.search(message) or "token" in message:
+        return 0
+    numbers = (int(number) for number in re.findall(r"(?<![\w.])\d{1,6}(?!\w|\.\d)", message))
+    return max((number for number in numbers if 0 < number < n_windows), default=n_windows // 2)
 
 
 def _rows(reply: Any) -> list[list[float]]:

@@ -100,6 +100,53 @@ def test_overlong_window_is_halved(tmp_path: Path) -> None:
         model.embed(["x" * 3000])
 
 
+@pytest.mark.parametrize(
+    ("status", "most", "message"),
+    [
+        (500, 8, "batch size {n} > maximum allowed batch size 8"),  # text-embeddings-inference
+        (422, 8, "batch size {n} > maximum allowed batch size 8"),
+        (400, 10, "Value error, batch size is invalid, it should not be larger than 10.: input"),
+        (400, 1, "Too many inputs. The max number of inputs is 1. See fwlink/?linkid=2113195"),
+        (400, 3, "too many items in one request"),  # 32, 16, 8, 4, 2
+    ],
+)
+def test_a_limit_of_batches_is_learnt_once(
+    tmp_path: Path, status: int, most: int, message: str
+) -> None:
+    def rejects(body: dict) -> tuple[int, dict] | None:
+        n = len(body["input"])
+        return (status, {"message": message.format(n=n)}) if n > most else None
+
+    settings = {"max_concurrent": 1}
+    with embedder_of(tmp_path, settings, rejects=rejects) as (model, server):
+        vectors = model.embed(TEXTS)
+        np.testing.assert_allclose(
+            vectors, [unit(embedding_of(text, 8)) for text in TEXTS], atol=1e-6
+        )
+        refused = [line["status"] for line in server.lines("/embeddings") if line["status"] != 200]
+        assert refused == [status] * (4 if most == 3 else 1)
+        model.embed(TEXTS[::-1])
+        assert sum(line["status"] != 200 for line in server.lines("/embeddings")) == len(refused)
+
+
+def test_an_input_that_a_server_calls_too_large_with_status_500_is_halved(tmp_path: Path) -> None:
+    def rejects(body: dict) -> tuple[int, dict] | None:
+        longest = max(len(text.split()) for text in body["input"])
+        message = (
+            f"input ({longest} tokens) is too large to process. increase the physical batch size "
+            "(current batch size: 16)"  # llama.cpp
+        )
+        return (500, {"error": {"message": message, "code": 500}}) if longest > 16 else None
+
+    texts = ["short", "considerable " * 120, *TEXTS]
+    with embedder_of(tmp_path, {"max_concurrent": 1}, rejects=rejects) as (model, server):
+        together = model.embed(texts)
+        np.testing.assert_allclose(model.embed(texts[:1])[0], together[0], atol=1e-6)
+        n = len(server.lines("/embeddings"))
+        model.embed(TEXTS)
+        assert len(server.lines("/embeddings")) - n == 4  # batches of 32 as before
+
+
 @given(st.text(), st.integers(4, 50))
 def test_halving_drops_only_blank_windows(text: str, max_bytes: int) -> None:
     text = text.encode("utf-8", "replace").decode()
