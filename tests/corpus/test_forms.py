@@ -320,3 +320,63 @@ def test_text_boxes_are_read_after_their_paragraph() -> None:
         ".docx", word(f"{body}</w:txbxContent></w:pict></w:r><w:r><w:t>Before.</w:t></w:r></w:p>")
     )
     assert found.text == "Before.\n\nIn a box."
+
+
+def word_table(*rows: str) -> bytes:
+    """A Word file with a table; cells as text after the marks of their merges."""
+    marks = {"^": '<w:vMerge w:val="restart"/>', '"': "<w:vMerge/>", "=": '<w:gridSpan w:val="2"/>'}
+    lines = ""
+    for row in rows:
+        lines += "<w:tr>"
+        for cell in row.split("|"):
+            form = "".join(marks[c] for c in cell if c in marks)
+            text = cell.strip('^"= ')
+            lines += f"<w:tc><w:tcPr>{form}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+        lines += "</w:tr>"
+    return word(f"<w:tbl>{lines}</w:tbl>")
+
+
+def open_document_table(*rows: str) -> bytes:
+    """An OpenDocument text with a table, see `word_table`; "." is a covered cell."""
+    forms = {"^": ' table:number-rows-spanned="2"', "=": ' table:number-columns-spanned="2"'}
+    lines = ""
+    for row in rows:
+        lines += "<table:table-row>"
+        for cell in row.split("|"):
+            form = "".join(forms[c] for c in cell if c in forms)
+            name = "covered-table-cell" if cell == "." else f"table-cell{form}"
+            text = cell.strip("^=.")
+            lines += f"<table:{name}><text:p>{text}</text:p></table:{name.split()[0]}>"
+        lines += "</table:table-row>"
+    return odt(f"<table:table>{lines}</table:table>")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        (
+            ".html",
+            b"<table><tr><th rowspan=2>Area<th colspan=2>2023</tr><tr><th>Plan<th>Real</tr>"
+            b"<tr><td rowspan=2>North<td>1<td>2</tr><tr><td>3<td>4</tr>"
+            b"<tr><td colspan=2>Sum<td>6</tr></table>",
+        ),
+        (".docx", word_table("^Area|=2023", '"|Plan|Real', "^North|1|2", '"|3|4', "=Sum|6")),
+        (
+            ".odt",
+            open_document_table("^Area|=2023|.", ".|Plan|Real", "^North|1|2", ".|3|4", "=Sum|.|6"),
+        ),
+    ],
+)
+def test_merged_cells_move_no_value_to_another_column(suffix: str, content: bytes) -> None:
+    assert convert(suffix, content).text.split("\n") == [
+        "| Area | 2023 Plan | 2023 Real |",
+        "| --- | --- | --- |",
+        "| North | 1 | 2 |",
+        "| North | 3 | 4 |",
+        "| Sum | | 6 |",
+    ]
+
+
+def test_merged_cells_with_long_texts_are_not_repeated() -> None:
+    page = f"<table><tr><td rowspan=2>{'word ' * 50}<td>1</tr><tr><td>2</tr></table>"
+    assert convert(".html", page.encode()).text.split("\n")[-1].split() == ["|", "|", "2", "|"]

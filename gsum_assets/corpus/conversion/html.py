@@ -5,6 +5,8 @@ import io
 import posixpath
 import re
 import zipfile
+from collections import deque
+from copy import copy
 from typing import Any
 from urllib.parse import unquote
 
@@ -31,6 +33,8 @@ _NAVIGATION = re.compile(
     re.IGNORECASE,
 )
 _MAIN = ("main", "[role=main]", "article")
+_WIDEST = 1000  # columns or rows of a cell
+_LONGEST_REPEATED = 200  # characters; merged cells of a layout have more
 _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
 _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "s"]
@@ -102,6 +106,7 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
             if any(_NAVIGATION.fullmatch(name) for name in names):
                 tag.decompose()
         root = _main(root)
+    _unmerge(soup, root)
     return Converted(title, _markdown(root), left_out=hidden)
 
 
@@ -113,6 +118,47 @@ def _main(root: Any) -> Any:
         if len(candidates) == 1 and len(candidates[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
             return candidates[0]
     return root
+
+
+def _unmerge(soup: Any, root: Any) -> None:
+    """Repeat merged cells in each of their rows, those of a header in each of their columns.
+
+    The row below wide cells of a header is added to it: "2023 Plan", "2023 Real".
+    """
+    spanning = root.select("[rowspan], th[colspan]")
+    for table in filter(None, dict.fromkeys(cell.find_parent("table") for cell in spanning)):
+        merged: dict[int, tuple[Any, int]] = {}  # cell and number of its further rows, by column
+        rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
+        names = rows[0].find_all("th", recursive=False) if rows else []
+        is_wide = len(names) > 1 and any(_span(name, "colspan") > 1 for name in names)
+        for row in rows:
+            names = row.find_all("th", recursive=False)
+            for cell in names if len(names) > 1 else ():
+                n_columns, cell["colspan"] = _span(cell, "colspan"), 1
+                cell.insert_after(*(copy(cell) for _ in range(1, n_columns)))
+            cells = deque(row.find_all(["td", "th"], recursive=False))
+            above, merged, column = merged, {}, 0
+            while cells or max(above, default=-1) >= column:
+                if column in above:
+                    cell, n_more = copy(above[column][0]), above[column][1] - 1
+                else:
+                    cell = cells.popleft() if cells else soup.new_tag("td")
+                    n_more = _span(cell, "rowspan") - 1
+                row.append(cell)
+                column += (width := _span(cell, "colspan"))
+                if n_more:
+                    is_short = len(cell.get_text()) <= _LONGEST_REPEATED
+                    below = cell if is_short else soup.new_tag("td", colspan=str(width))
+                    merged[column - width] = below, n_more
+        if is_wide and len(rows) > 1:
+            for cells in zip(rows[0].find_all("th"), rows[1].find_all(["td", "th"]), strict=False):
+                cells[0].string = " ".join(dict.fromkeys(cell.get_text().strip() for cell in cells))
+            rows[1].decompose()
+
+
+def _span(cell: Any, name: str) -> int:
+    value = str(cell.get(name, ""))
+    return max(1, min(_WIDEST, int(value))) if value.isdigit() else 1
 
 
 def _title(soup: Any) -> str:

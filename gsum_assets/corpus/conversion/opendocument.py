@@ -31,7 +31,6 @@ _TAGS = {
     f"{_TABLE}table": "table",
     f"{_TABLE}table-row": "tr",
     f"{_TABLE}table-cell": "td",
-    f"{_TABLE}covered-table-cell": "td",
 }
 _BLANKS = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": "<br/>"}
 _UNREAD = frozenset(
@@ -39,6 +38,7 @@ _UNREAD = frozenset(
         f"{_TEXT}tracked-changes",  # deleted text
         f"{_TEXT}table-of-content",
         f"{_TEXT}sequence-decls",
+        f"{_TABLE}covered-table-cell",  # by a cell that spans columns or rows
         f"{_OFFICE}annotation-end",
     }
 )
@@ -152,7 +152,13 @@ class _Text:
         name = _TAGS.get(tag)
         if name == "table" and inner.count("<tr>") > 1:  # the first row names the columns
             head, end, rows = inner.partition("</tr>")
-            inner = head.replace("<td>", "<th>").replace("</td>", "</th>") + end + rows
+            inner = head.replace("<td ", "<th ").replace("</td>", "</th>") + end + rows
+        if name == "td":
+            columns, lines = (
+                escape(element.get(f"{_TABLE}number-{of}-spanned", "1"))
+                for of in ("columns", "rows")
+            )
+            return f'<td colspan="{columns}" rowspan="{lines}">{inner}</td>'
         return f"<{name}>{inner}</{name}>" if name else inner
 
     def _list(self, element: Any, inner: str) -> str:

@@ -128,7 +128,8 @@ class WordFile:
         return ""
 
     def _table(self, table: Any) -> str:
-        rows = []
+        rows: list[list[dict[str, Any]]] = []
+        above: dict[int, dict[str, Any]] = {}  # cells by their first column
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:
                 continue
@@ -139,14 +140,24 @@ class WordFile:
             if _is_on(properties, "hidden"):
                 self._drop("hidden row", row)
                 continue
-            cells = []
+            rows.append([])
+            column = 0
             for cell in row.iterfind(f".//{_W}tc"):
-                if next(cell.iterancestors(f"{_W}tr")) is row:
-                    span = _value(cell.find(f"{_W}tcPr"), "gridSpan") or "1"
-                    cells.append(f'<td colspan="{escape(span)}">{self._blocks(cell)}</td>')
-            rows.append(f"<tr>{''.join(cells)}</tr>")
-        head = rows[0].replace("<td ", "<th ").replace("</td>", "</th>") if len(rows) > 1 else ""
-        return f"<table>{head}{''.join(rows[1:] if head else rows)}</table>"
+                if next(cell.iterancestors(f"{_W}tr")) is not row:
+                    continue
+                form = cell.find(f"{_W}tcPr")
+                width = int(_value(form, "gridSpan") or 1)
+                goes_on = form is not None and form.find(f"{_W}vMerge") is not None
+                if goes_on and column in above and _value(form, "vMerge") != "restart":
+                    above[column]["rowspan"] += 1
+                else:
+                    above[column] = {"colspan": width, "rowspan": 1, "html": self._blocks(cell)}
+                    rows[-1].append(above[column])
+                column += width
+        names = ["th" if len(rows) > 1 else "td", *["td"] * len(rows)]
+        cell = '<{0} colspan="{colspan}" rowspan="{rowspan}">{html}</{0}>'.format
+        lines = ("".join(cell(n, **c) for c in row) for n, row in zip(names, rows, strict=False))
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
     def _inline(self, element: Any) -> str:
         return "".join(self._html(child) for child in element)
