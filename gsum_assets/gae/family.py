@@ -16,7 +16,6 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
-from gsum_assets.retrieval.rerank import reranked
 
 
 def _k(inputs: Inputs) -> int:
@@ -33,7 +32,7 @@ def _clusters(inputs: Inputs) -> Clusters:
 
 def _rank(inputs: Inputs) -> pa.Table:
     has_clusters = METHODS[inputs.method].clustering is not None
-    rankings = rank(
+    return rank(
         inputs.method,
         collection_of(inputs),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
@@ -42,7 +41,6 @@ def _rank(inputs: Inputs) -> pa.Table:
         _k(inputs) if has_clusters else 1,
         RerankSettings.model_validate(inputs.settings("gae.rerank")).same_document,
     )
-    return reranked(inputs, rankings)
 
 
 def _topics(inputs: Inputs) -> Result:

@@ -15,7 +15,6 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.ranking import rank_questions
-from gsum_assets.retrieval.rerank import reranked
 
 _ALIASES, _ENTITIES = "graphrag/aliases", "graphrag/entities"
 _RELATIONSHIPS = "graphrag/relationships"
@@ -65,7 +64,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     def retriever(scope: Collection) -> HippoRag:
         return HippoRag(scope, PhraseGraph.of(scope.chunk_ids, edges), linked)
 
-    return reranked(inputs, rank_questions(retriever, questions, collection_of(inputs)))
+    return rank_questions(retriever, questions, collection_of(inputs))
 
 
 FAMILY = Family(

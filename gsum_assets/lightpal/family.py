@@ -27,7 +27,6 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of, with_vectors_of
-from gsum_assets.retrieval.rerank import reranked
 from gsum_assets.retrieval.seeds import keep_index
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.store.arrow import pc
@@ -147,7 +146,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     key = inputs.method, language, repr(settings), k
     loaded = inputs.derived(key, (*_PASSAGES, *read), search)
     questions = Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings"))
-    return reranked(inputs, loaded.rank(questions))
+    return loaded.rank(questions)
 
 
 def _k(inputs: Inputs) -> int:

@@ -14,7 +14,6 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.ranking import rank_questions
-from gsum_assets.retrieval.rerank import reranked
 from gsum_assets.retrieval.vectors import vectors_of
 
 _ALIASES, _ENTITIES, _SENTENCES = "graphrag/aliases", "graphrag/entities", "evidence/sentences"
@@ -44,7 +43,7 @@ def _rank(inputs: Inputs) -> pa.Table:
         vectors = vectors_of(embeddings, graph.entity_ids, "entity")
         return LinearRag(scope, graph, vectors, named, settings)
 
-    return reranked(inputs, rank_questions(retriever, questions, collection_of(inputs)))
+    return rank_questions(retriever, questions, collection_of(inputs))
 
 
 FAMILY = Family(

@@ -8,27 +8,22 @@ from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import N_SPANS, full_contexts
 from gsum_assets.retrieval.loading import collection_of, main_contexts
 from gsum_assets.retrieval.methods import METHODS, NEED_VECTORS, RETRIEVERS, rank
-from gsum_assets.retrieval.oracles import ORACLES, askable
-from gsum_assets.retrieval.rerank import reranked
+from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
-
-_NO_SEARCH = frozenset({"random", "full_context", *ORACLES})
-"""Controls, whose order is not to be improved."""
 
 
 def _rank(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     dense = inputs.method in NEED_VECTORS
     collection = collection_of(inputs, with_vectors=dense, keep_indexes=True)
-    rankings = rank(
+    return rank(
         inputs.method,
         collection,
         inputs.table("queries"),
         Words(inputs.settings("language"), settings.bigrams),
         inputs.table("query_embeddings") if dense else None,
     )
-    return rankings if inputs.method in _NO_SEARCH else reranked(inputs, rankings)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:

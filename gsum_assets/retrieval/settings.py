@@ -7,25 +7,6 @@ from gsum_resources.settings.table import SettingsTable
 DEFAULT_K = 6
 
 
-class RerankSettings(SettingsTable):
-    """Table `[retrieval.rerank]`: the best passages of a ranking are scored again (`rerank.py`)."""
-
-    model: str = Field(
-        default="",
-        description='"query_likelihood", "late_interaction", or the folder of a cross-encoder; '
-        '"": none',
-    )
-    depth: int = Field(
-        default=50, ge=1, description="best passages of a ranking that are scored again"
-    )
-    weight: float = Field(
-        default=0.15,
-        ge=0,
-        le=1,
-        description="weight of the new score beside the first, both scaled to 0..1",
-    )
-
-
 class RetrievalSettings(SettingsTable):
     """Settings of the baselines."""
 
@@ -40,7 +21,6 @@ class RetrievalSettings(SettingsTable):
     window_tokens: int = Field(
         32_768, ge=256, description="length of a context of `full_context`, in word pieces"
     )
-    rerank: RerankSettings = RerankSettings()
 
     @field_validator("k")
     @classmethod
