@@ -1,8 +1,9 @@
-"""Every comparison of speed in one run, as Markdown tables; about five minutes on two quiet cores.
+"""Comparisons of speed and grades of answers in one run, as Markdown tables; about six minutes.
 
     python -m benchmarks
 
-Embedding, the store, requests to a server, BERTScore and Graph of Records.
+Embedding, the store, requests to a server, BERTScore, Graph of Records, and the answers to the
+questions of `tests/answers/` without a language model.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from benchmarks import (
     DATASETS,
     MissingDataError,
+    answers,
     bertscore,
     embedding,
     endpoint,
@@ -23,12 +25,13 @@ from benchmarks import (
 )
 from benchmarks.results import Measured, publish
 
-SPEED: dict[str, Callable[[], Measured]] = {
+PARTS: dict[str, Callable[[], Measured]] = {
     "embedding": embedding.measure,
     "store": store.measure,
     "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
+    "answers": answers.measure,
 }
 COMPARED = "gsum", "sentence-transformers", "torch", "pyarrow", "openai", "bert-score"
 
@@ -45,7 +48,7 @@ def main() -> None:
     print(f"# Benchmarks\n\nPython {platform.python_version()}, {versions}.")
     print(f"Before the run: {load()}. Datasets: {DATASETS}.")
     start = time.perf_counter()
-    for name, measure in SPEED.items():
+    for name, measure in PARTS.items():
         try:
             publish(name, measure(), is_stored=False)
         except MissingDataError as error:

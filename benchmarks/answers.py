@@ -1,0 +1,146 @@
+"""Answers to the questions of `tests/answers/` without a language model, graded by kind.
+
+    python -m benchmarks.answers [--collection ferry] [--kind count] [--split dev] [--json FILE]
+    python -m benchmarks.answers --folder DOCUMENTS --questions QUESTIONS.toml
+
+imports each collection into a home, asks every question as `gsum ask` does, and prints how many
+answers quote what they must, what else they quote, and which questions are refused.
+"""
+
+import argparse
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from benchmarks import Measurement
+from benchmarks.answer_grades import GRADES, Question, graded, questions_in, records_of
+
+ROOT = Path(__file__).parents[1]
+COLLECTIONS = ROOT / "tests" / "answers"
+MEANS = {"kept": ".0%", "foreign": ".0%", "words": ".0f", "seconds": ".2f"}
+HEADER = ("", "questions", *GRADES, *MEANS)
+NOTES = """Right: quotes all that it must and nothing misleading; half: a part of it, or something
+misleading, too. Refused: though the documents answer it; not refused: though they do not. Kept:
+share of what must be quoted that is quoted. Foreign: share of sentences that neither contain it nor
+are part of a record that does. Words: of answers that are not refused."""
+
+
+class Collection(NamedTuple):
+    """A folder of documents and the questions about it."""
+
+    name: str
+    folder: Path
+    questions: Sequence[Question]
+
+
+def measure() -> Iterator[Measurement]:
+    """Yield the tables of all questions."""
+    with tempfile.TemporaryDirectory() as home:
+        yield from tables(ask_all(own_collections(), Path(home)))
+
+
+def own_collections() -> list[Collection]:
+    """Return the collections of the project."""
+    files = sorted(COLLECTIONS.glob("*.toml"))
+    return [Collection(path.stem, path.with_suffix(""), questions_in(path)) for path in files]
+
+
+def ask_all(collections: Sequence[Collection], home: Path, tree: Path = ROOT) -> pd.DataFrame:
+    """Import collections into a home, ask their questions, and return these with graded answers.
+
+    Parameter `tree`: checkout whose code imports; it also answers if it is first in `sys.path`.
+    """
+    for name, folder, _ in collections:
+        shutil.rmtree(home / "corpora" / name, ignore_errors=True)
+        shutil.copytree(folder, home / "corpora" / name)
+    environment = os.environ | {"GSUM_HOME": str(home), "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-P", "-m", "gsum_assets.cli.main", "run"]
+    command += [collection.name for collection in collections]
+    subprocess.run(command, env=environment, check=True, stdout=sys.stderr)
+
+    import gsum
+
+    opened, rows = gsum.open(home), []
+    for name, folder, questions in collections:
+        for question in questions:
+            start = time.perf_counter()
+            answer = opened.ask(name, question.ask)
+            row = {"collection": name, **asdict(question), "seconds": time.perf_counter() - start}
+            records = records_of(folder, question.at)
+            grade = graded(question, answer.text, answer.is_refusal, records)
+            words = None if answer.is_refusal else len(answer.text.split())
+            rows.append({**row, "answer": answer.text, "words": words, **grade._asdict()})
+    return pd.DataFrame(rows)
+
+
+def tables(asked: pd.DataFrame) -> Iterator[Measurement]:
+    """Yield the tables by kind of question, collection and split."""
+    for name in ("kind", "collection", "split"):
+        groups = [*asked.groupby(name, sort=False), ("all", asked)]
+        rows = [[str(label), *cells_of(rows)] for label, rows in groups]
+        yield Measurement(f"Answers without a language model, by {name}", NOTES, HEADER, rows)
+
+
+def cells_of(asked: pd.DataFrame) -> list[str]:
+    """Return the cells of `HEADER` for some questions; means are over those that have a value."""
+    counts = [len(asked), *((asked["grade"] == grade).sum() for grade in GRADES)]
+    means = asked[list(MEANS)].astype(float).mean()
+    return [
+        *map(str, counts),
+        *("" if math.isnan(means[name]) else format(means[name], MEANS[name]) for name in MEANS),
+    ]
+
+
+def main() -> None:
+    """Print the tables of the chosen questions."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--collection", help="name of one of the collections")
+    parser.add_argument("--kind", help="kind of question")
+    parser.add_argument("--split", help="dev or test")
+    parser.add_argument("--folder", type=Path, help="documents of another collection")
+    parser.add_argument("--questions", type=Path, help="its questions, TOML")
+    parser.add_argument("--home", type=Path, help="home that stays: only changes are computed")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="checkout whose code answers")
+    parser.add_argument("--json", type=Path, help="file for the answers with their grades")
+    given = parser.parse_args()
+    if (given.folder is None) != (given.questions is None):
+        parser.error("--folder and --questions belong together")
+    known = own_collections()
+    if given.folder:
+        name = given.folder.resolve().name
+        known = [Collection(name, given.folder, questions_in(given.questions))]
+    chosen = []
+    for name, folder, questions in known:
+        fitting = [
+            question
+            for question in questions
+            if given.collection in (None, name)
+            and given.kind in (None, question.kind)
+            and given.split in (None, question.split)
+        ]
+        chosen += [Collection(name, folder, fitting)] if fitting else []
+    if not chosen:
+        parser.error("no question is of this collection, kind and split; see tests/answers/*.toml")
+    sys.path.insert(0, str(given.tree.resolve()))
+    with tempfile.TemporaryDirectory() as temporary:
+        asked = ask_all(chosen, given.home or Path(temporary), given.tree.resolve())
+    if given.json:
+        asked.to_json(given.json, orient="records", indent=1, force_ascii=False)
+    for table in tables(asked):
+        table.show()
+
+
+if __name__ == "__main__":
+    main()
