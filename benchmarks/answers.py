@@ -94,11 +94,9 @@ def tables(asked: pd.DataFrame) -> Iterator[Measurement]:
 def cells_of(asked: pd.DataFrame) -> list[str]:
     """Return the cells of `HEADER` for some questions; means are over those that have a value."""
     counts = [len(asked), *((asked["grade"] == grade).sum() for grade in GRADES)]
-    means = asked[list(MEANS)].astype(float).mean()
-    return [
-        *map(str, counts),
-        *("" if math.isnan(means[name]) else format(means[name], MEANS[name]) for name in MEANS),
-    ]
+    means = asked[list(MEANS)].astype(float).mean().to_dict()
+    shown = ("" if math.isnan(means[name]) else format(means[name], MEANS[name]) for name in MEANS)
+    return [*map(str, counts), *shown]
 
 
 def main() -> None:
