@@ -7,6 +7,7 @@ import pytest
 from gsum_assets.answering.answer import Answer, Source, Sources
 from gsum_assets.answering.renderings import answer_lines, explained
 from gsum_assets.evaluation.answer_sentences import shown_lines, with_numbers
+from gsum_assets.report.sentences import spans_of
 
 TITLES = {"a": "The Ferry", "b": "b"}
 LENGTH = 20  # characters of a chunk
@@ -65,6 +66,15 @@ def test_sentences_have_the_numbers_of_their_passages() -> None:
     first, second = found.listed()
     assert not first.marked
     assert [second.text[slice(*span)] for span in second.marked] == ["It sank."]
+
+
+def test_rows_below_the_names_of_their_columns_are_marked() -> None:
+    text = "| Site | Rent | Tax |\n| Elm | 733 | 4.50 |"  # the chunk is the second line
+    at = {"chunk_id": "a1", "document_id": "a", "start_char": 28, "end_char": 31}
+    (found,) = sources([passage("a1", 1, text=text)], row(1, "quoted", 1, **at)).listed()
+    assert [found.text[slice(*span)] for span in found.marked] == ["733"]
+    chunk = CHUNKS[1] | {"text": text}
+    assert spans_of([row(1, "quoted", 1, **at)], {"a1": chunk}) == {"a1": [(30, 33)]}
 
 
 def test_a_sentence_of_a_report_shows_where_it_was_taken_from() -> None:

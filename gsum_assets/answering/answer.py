@@ -168,7 +168,8 @@ class Sources:
     def _of_passage(self, row: Mapping[str, Any]) -> Source:
         rows, chunk_id = self._of_rank(row["rank"]), row["node_id"]
         chunk = self._chunks.get(chunk_id)
-        if chunk and chunk["end"] - chunk["start"] == len(row["text"]):
+        names = 0, row["text"].find("\n") + 1  # of columns, on a line before the slice
+        if chunk and len(row["text"]) - chunk["end"] + chunk["start"] in names:
             of_chunk = [r for r in rows if r["chunk_id"] == chunk_id]
             return self._of_chunk(chunk_id, of_chunk, row["text"])
         kind, document_id = row["node_kind"].replace("_", " "), row["document_id"]
@@ -193,7 +194,8 @@ class Sources:
     ) -> Source:
         chunk = self._chunks[chunk_id]
         text = self._texts.get(chunk_id, "") if text is None else text
-        spans = ((r["start_char"] - chunk["start"], r["end_char"] - chunk["start"]) for r in rows)
+        first = chunk["end"] - len(text)  # the text ends with its slice of the document
+        spans = ((r["start_char"] - first, r["end_char"] - first) for r in rows)
         return Source(
             self._titles.get(chunk["document_id"], chunk["document_id"]),
             self._location(chunk),

@@ -2,8 +2,9 @@
 
 Both pack units (words or lines, with a size in word pieces) into a chunk, then step back by the
 overlap. A chunk ends at the end of a sentence or line that the text around it selects
-(`borders.py`); with `borders = "length"`, it holds as many units as fit. A chunk is always an exact
-slice of its document.
+(`borders.py`); with `borders = "length"`, it holds as many units as fit. A chunk is an exact slice
+of its document. The rows of a table stay whole, and a chunk that begins below the names of its
+columns has them on a line before the slice.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from gsum_assets.corpus.borders import border_ranks
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.text.speech import label_spans
+from gsum_resources.text.tables import Table, tables_in
 
 _WORD = re.compile(r"[^ \t\n\r]+")  # the tokenizer drops other blanks, or what is between them
 _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops none of these
@@ -28,11 +30,12 @@ _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops n
 # length); BM25 reads 2.1, 1.3, 0.1 and 0.1 points less of the evidence than by length, because
 # shorter chunks repeat more overlap: 193, 211, 218 and 223 word pieces (254).
 _LEAST_FILLED = 0.7
+_NO_NAMES = "", 0
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A passage, see `chunks` in `tables.py`; `text == document_text[start:end]`."""
+    """A passage, see `chunks` in `tables.py`; `text.endswith(document_text[start:end])`."""
 
     chunk_id: str
     document_id: str
@@ -111,10 +114,16 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
     """Pack the units of one document and slice its text."""
     if not pieces.n:
         return []
+    max_tokens, tables = settings.max_tokens, list(tables_in(pieces.text))
     if settings.chunker == "lines":
-        units = _lines(pieces, settings.max_tokens)
+        units = _lines(pieces, max_tokens)
     else:
-        units = _words(pieces, 0, pieces.n, settings.max_tokens, label_spans(pieces.text))
+        whole = label_spans(pieces.text) + _whole_rows(pieces, tables, max_tokens)
+        units = _words(pieces, 0, pieces.n, max_tokens, whole)
+    names = _names(pieces, tables, units, max_tokens)
+    room = np.full(len(units.starts), max_tokens)
+    for unit, (_, size) in names.items():
+        room[unit] -= size
     before = np.concatenate([[0], np.cumsum(units.sizes)])
 
     def overlap(end: int) -> int:
@@ -123,11 +132,47 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
         return int(np.searchsorted(before, before[end] - settings.overlap_tokens))
 
     if settings.borders == "content":
-        ending = _by_content(before, border_ranks(pieces.text, units.starts), settings.max_tokens)
+        ending = _by_content(before, border_ranks(pieces.text, units.starts), room)
     else:
-        ending = _by_length(before, units.breaks, settings.max_tokens)
-    windows = _pack(before, settings.max_tokens, overlap, ending)
-    return _slice(document_id, pieces.text, units, windows)
+        ending = _by_length(before, units.breaks, room)
+    windows = _pack(before, room, overlap, ending)
+    return _slice(document_id, pieces.text, units, windows, names)
+
+
+def _n_between(pieces: Pieces, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the number of pieces in each span of characters."""
+    bounds = np.searchsorted(pieces.starts, np.array(spans, int).reshape(-1, 2))
+    return bounds[:, 1] - bounds[:, 0]
+
+
+def _whole_rows(pieces: Pieces, tables: Sequence[Table], max_tokens: int) -> list[tuple[int, int]]:
+    """Return the rows of tables that fit a chunk beside the names of their columns."""
+    rows = []
+    for table in tables:
+        lines = [(table.start, table.end), *table.rows]
+        sizes = _n_between(pieces, lines)
+        rows += [
+            line for line, size in zip(lines, sizes, strict=True) if size + sizes[0] <= max_tokens
+        ]
+    return rows
+
+
+def _names(
+    pieces: Pieces, tables: Sequence[Table], units: _Units, max_tokens: int
+) -> dict[int, tuple[str, int]]:
+    """Return the names of columns that a chunk repeats, and their size, by the unit it begins with.
+
+    Names that fill more than half of a chunk are not repeated.
+    """
+    names = {}
+    for table in tables:
+        (size,) = _n_between(pieces, [(table.start, table.end)]).tolist()
+        first, end = np.searchsorted(units.starts, [table.rows[0][0], table.rows[-1][1]])
+        line = pieces.text[table.start : table.end].strip() + "\n"
+        for unit in range(first, end) if 2 * size <= max_tokens else ():
+            if size + units.sizes[unit] <= max_tokens:
+                names[unit] = line, size
+    return names
 
 
 Ending = Callable[[int, int, int], int]
@@ -135,24 +180,24 @@ Ending = Callable[[int, int, int], int]
 last unit before which it may end."""
 
 
-def _by_length(before: np.ndarray, breaks: np.ndarray, max_tokens: int) -> Ending:
+def _by_length(before: np.ndarray, breaks: np.ndarray, room: np.ndarray) -> Ending:
     """End as late as possible, or at the last preferred break if half of the window is filled."""
     preferred = np.flatnonzero(breaks)
 
     def ending(first: int, covered: int, end: int) -> int:
         upto = int(np.searchsorted(preferred, end, side="right"))
         last = int(preferred[upto - 1]) if upto else 0
-        is_late = last > covered and 2 * (before[last] - before[first]) >= max_tokens
+        is_late = last > covered and 2 * (before[last] - before[first]) >= room[first]
         return last if is_late else end
 
     return ending
 
 
-def _by_content(before: np.ndarray, ranks: np.ndarray, max_tokens: int) -> Ending:
+def _by_content(before: np.ndarray, ranks: np.ndarray, room: np.ndarray) -> Ending:
     """End at the unit of lowest rank, the last of equals, in the last part of the window."""
 
     def ending(first: int, covered: int, end: int) -> int:
-        least = int(np.searchsorted(before, before[first] + _LEAST_FILLED * max_tokens))
+        least = int(np.searchsorted(before, before[first] + _LEAST_FILLED * room[first]))
         least = min(max(least, covered + 1), end)
         return end - int(np.argmin(ranks[least : end + 1][::-1]))
 
@@ -160,16 +205,17 @@ def _by_content(before: np.ndarray, ranks: np.ndarray, max_tokens: int) -> Endin
 
 
 def _pack(
-    before: np.ndarray, max_tokens: int, overlap: Callable[[int], int], ending: Ending
+    before: np.ndarray, room: np.ndarray, overlap: Callable[[int], int], ending: Ending
 ) -> list[tuple[int, int]]:
     """Return windows `(first, end)` over units; each ends after the previous one.
 
-    `overlap(end)` is the unit at which the window after one that ended before `end` would begin.
-    It begins later if that window would have no room for a new unit.
+    `room (n_units,)` is that of a window that begins with a unit, `overlap(end)` the unit at which
+    the window after one that ended before `end` would begin. It begins later if that window would
+    have no room for a new unit.
     """
     n, first, covered, windows = len(before) - 1, 0, 0, []
     while first < n:
-        end = int(np.searchsorted(before, before[first] + max_tokens, side="right")) - 1
+        end = int(np.searchsorted(before, before[first] + room[first], side="right")) - 1
         end = min(max(end, first + 1), n)
         if end < n:
             end = ending(first, covered, end)
@@ -177,8 +223,9 @@ def _pack(
         covered = end
         if end == n:
             break
-        fits = int(np.searchsorted(before, before[end + 1] - max_tokens))
-        first = min(max(overlap(end), fits, first + 1), end)
+        first = min(max(overlap(end), first + 1), end)
+        while first < end and before[end + 1] - before[first] > room[first]:
+            first += 1
     return windows
 
 
@@ -231,7 +278,11 @@ def _lines(pieces: Pieces, max_tokens: int) -> _Units:
 
 
 def _slice(
-    document_id: str, text: str, units: _Units, windows: Sequence[tuple[int, int]]
+    document_id: str,
+    text: str,
+    units: _Units,
+    windows: Sequence[tuple[int, int]],
+    names: Mapping[int, tuple[str, int]],
 ) -> list[Chunk]:
     """Return chunks with exact offsets, blanks stripped from both ends."""
     chunks, seen = [], Counter[str]()
@@ -240,11 +291,12 @@ def _slice(
         passage = text[int(units.starts[first]) : stop]
         start = int(units.starts[first]) + len(passage) - len(passage.lstrip())
         passage = passage.strip()
+        stop = start + len(passage)
+        above, size = names.get(first, _NO_NAMES)
+        passage = above + passage
         content = f"{document_id}\0{seen[passage]}\0{passage}".encode()
         chunk_id = "c" + hashlib.blake2b(content, digest_size=10).hexdigest()
         seen[passage] += 1
-        n_tokens = int(units.sizes[first:end].sum())
-        chunks.append(
-            Chunk(chunk_id, document_id, position, start, start + len(passage), n_tokens, passage)
-        )
+        n_tokens = int(units.sizes[first:end].sum()) + size
+        chunks.append(Chunk(chunk_id, document_id, position, start, stop, n_tokens, passage))
     return chunks

@@ -138,7 +138,7 @@ CORPUS = (
         {"chunks": "The passages that are retrieved and read, with their position in the text."},
         ("documents", "corpus_settings"),
         pool=None,
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _chunk_embeddings,

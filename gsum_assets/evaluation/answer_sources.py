@@ -189,13 +189,22 @@ class _Resolver:
         if not self._quotes_only and not content_stems(said):
             return None  # "Yes, it was." stands anywhere
         places = self._texts.places(said, speaker, self._rank_of)
-        preferred = min(map(self._preferred, places), default=None)
+        preferred = min(map(self._preferred, places), default=None) or self._below_names(said)
         if preferred is None:
             return None
         _, place, rank, chunk_id = preferred
         holding = (row["rank"] for row in self._reading.shown if _words(row["text"]).hold(said))
         rank = rank or next(holding, None)
         return _row(QUOTED, place, rank=rank, chunk_id=chunk_id, support=1.0)
+
+    def _below_names(self, said: str) -> tuple[None, Place, int, str] | None:
+        """Return where rows of a table stand that are said with the names of its columns."""
+        for row in self._reading.shown:
+            chunk = self._texts.chunks.get(row["node_id"])
+            if chunk and len(chunk["text"]) > chunk["end"] - chunk["start"]:
+                for span in _words(chunk["text"]).find(said)[:1]:
+                    return None, _place(chunk, span), row["rank"], row["node_id"]
+        return None
 
     def _preferred(self, place: Place) -> tuple[tuple[int, int, int], Place, int, str]:
         """Return a place, before it a key to prefer it by, then its passage's rank and its chunk.
@@ -242,7 +251,7 @@ class _Resolver:
         if of_chunk < SUFFICIENT:
             return _row(CITED, rank=row["rank"], support=value)
         chunk = chunks[i]
-        place = Place(chunk["document_id"], *(chunk["start"] + at for at in span))
+        place = _place(chunk, span)
         return _row(CITED, place, rank=row["rank"], chunk_id=chunk["chunk_id"], support=of_chunk)
 
 
@@ -266,9 +275,18 @@ def _joined(chunks: Sequence[Mapping[str, Any]]) -> str:
             parts.append(("\n" if last.endswith(_ENDS) else " ") * (chunk["start"] - end))
             end = chunk["start"]
         if chunk["end"] > end:
-            parts.append(chunk["text"][end - chunk["start"] :])
+            parts.append(chunk["text"][end - chunk["end"] :])
             end = chunk["end"]
     return "".join(parts)
+
+
+def _place(chunk: Mapping[str, Any], span: tuple[int, int]) -> Place:
+    """Return characters of a chunk's text as such of its document, those of names of columns cut.
+
+    The text ends with its slice of the document.
+    """
+    start, end = (max(chunk["start"], chunk["end"] - len(chunk["text"]) + at) for at in span)
+    return Place(chunk["document_id"], start, end)
 
 
 def _n_shared(chunk: Mapping[str, Any], place: Place) -> int:

@@ -180,7 +180,8 @@ def joined_windows(
             while end < len(of_document) and added[end] <= room:
                 room -= added[end]
                 end += 1
-            yield Window(of_document[first:end], text[starts[first] : ends[end - 1]], label)
+            whole = of_document[first]["text"] + text[ends[first] : ends[end - 1]]
+            yield Window(of_document[first:end], whole, label)
             first = end
 
 

@@ -53,7 +53,7 @@ INDEX = (
         {"line_chunks": "As many lines as fit; a line that is too long by itself is cut."},
         ("documents", "corpus_settings"),
         pool=None,
-        code_version="2",
+        code_version="3",
         methods=_BY_LINES,
     ),
     Step(

@@ -39,7 +39,7 @@ def long_units(documents: pa.Table, chunks: pa.Table, unit_tokens: int) -> list[
     The overlap of neighbouring chunks counts twice; a longer chunk is one unit.
     """
     text_of = mapping(documents, "document_id", "text")
-    names = ["document_id", "position", "chunk_id", "start", "end", "n_tokens"]
+    names = ["document_id", "position", "chunk_id", "text", "end", "n_tokens"]
     order = [("document_id", "ascending"), ("position", "ascending")]
     units = []
     for document_id, rows in rows_by(chunks.select(names).sort_by(order), "document_id").items():
@@ -52,7 +52,7 @@ def long_units(documents: pa.Table, chunks: pa.Table, unit_tokens: int) -> list[
             packs[-1].append(chunk)
             filled += chunk["n_tokens"]
         for position, pack in enumerate(packs):
-            text = text_of[document_id][pack[0]["start"] : pack[-1]["end"]]
+            text = pack[0]["text"] + text_of[document_id][pack[0]["end"] : pack[-1]["end"]]
             chunk_ids = tuple(chunk["chunk_id"] for chunk in pack)
             unit_id = "u" + hash_texts(chunk_ids, 10)
             units.append(Unit(unit_id, document_id, position, text, chunk_ids))

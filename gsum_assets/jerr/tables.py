@@ -44,7 +44,7 @@ TABLES = (
         DOCUMENT_ID,
         *_SPAN,
         integer("n_tokens", "word pieces"),
-        text("text", "the document's text from start to end"),
+        text("text", "the document's text from start to end, below names of columns as in chunks"),
     ),
     document_table(
         "jerr.synopses",

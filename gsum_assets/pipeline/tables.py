@@ -142,7 +142,7 @@ TABLES: Mapping[str, Table] = {
             integer("start", "first character in the document's text"),
             integer("end", "one past the last character in the document's text"),
             integer("n_tokens", "length in word pieces"),
-            text("text", "the passage, equal to text[start:end] of the document"),
+            text("text", "text[start:end] of the document, below names of columns in a table"),
         ),
         document_table(
             "chunk_embeddings",

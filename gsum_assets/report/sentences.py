@@ -47,7 +47,8 @@ def spans_of(
     found: dict[str, set[Span]] = defaultdict(set)
     for row in rows:
         if chunk := chunks.get(row["chunk_id"]):
-            start, end = (row[name] - chunk["start"] for name in ("start_char", "end_char"))
+            first = chunk["end"] - len(chunk["text"])  # the text ends with its slice
+            start, end = (row[name] - first for name in ("start_char", "end_char"))
             found[row["chunk_id"]].add((max(0, start), min(len(chunk["text"]), end)))
     return {chunk_id: disjoint(spans) for chunk_id, spans in found.items()}
 
@@ -84,7 +85,7 @@ class Anchors:
         if row["chunk_id"] not in self._numbers:
             return ""
         chunk, number = self._chunks[row["chunk_id"]], self._numbers[row["chunk_id"]]
-        at = max(0, row["start_char"] - chunk["start"])
+        at = max(0, row["start_char"] - chunk["end"] + len(chunk["text"]))
         spans = self._spans.get(row["chunk_id"], ())
         start = next((first for first, end in spans if first <= at < end), None)
         return f"p{number}" if start is None else f"s{number}-{start}"

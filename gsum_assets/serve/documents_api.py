@@ -18,7 +18,7 @@ from gsum_resources.state.locks import locked_by
 from gsum_resources.store.arrow import pc
 
 _MOST_FAILED = 20  # files and replies of a corpus that are shown
-_OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end")
+_OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end", "text")
 
 
 class DocumentsQuery(CorpusQuery):
@@ -96,11 +96,7 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
     near = chunks.sort_by("position").to_pylist()
     location = Locations(_of_document(workspace, "document_sections", corpus, document_id))
     passages = [
-        {
-            **row,
-            "text": document["text"][row["start"] : row["end"]],
-            "location": location(document_id, row["start"], row["end"]),
-        }
+        {**row, "location": location(document_id, row["start"], row["end"])}
         for row in near
         if abs(row["position"] - chunk["position"]) <= around
     ]

@@ -21,6 +21,7 @@ from gsum_assets.corpus.word_pieces import word_pieces
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.speech import label_spans
+from gsum_resources.text.tables import tables_in
 from tests.smollm import smollm_tokenizer
 
 TOKENIZER = default_tokenizer()
@@ -226,6 +227,7 @@ _alphabet = st.one_of(
     st.sampled_from(["😀", "👨\u200d👩\u200d👧", "\u200b", "\u200d", "\ufe0f", "\ue000", "\u0378"]),
     st.sampled_from(["\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u2028", "\u3000", "\ufffd", "\x07"]),
     st.sampled_from(["x" * 120, "\u200b" * 120, "ไทย" * 50]),
+    st.sampled_from(["\n| a | b |\n|---|---|\n", "\na | b\n-|-\n", "| 7 | unbelievable |\n"]),
     st.characters(codec="utf-8", exclude_characters="\0"),
 )
 _LONGEST = 16
@@ -237,7 +239,9 @@ def _check(text, chunks):
     covered = bytearray(len(text))
     for position, chunk in enumerate(chunks):
         assert chunk.position == position
-        assert text[chunk.start : chunk.end] == chunk.text
+        names, _, rest = chunk.text.rpartition(text[chunk.start : chunk.end])
+        assert not rest
+        assert not names or names.strip() in text[: chunk.start]
         assert chunk.text == chunk.text.strip() != ""
         assert chunk.n_tokens > 0
         covered[chunk.start : chunk.end] = b"\1" * (chunk.end - chunk.start)
@@ -288,6 +292,51 @@ def test_plain_words_are_never_cut(words, max_tokens, overlap):
         assert _count(text[other.start : one.end]) <= overlap
         following = text[one.end :].split()[0]
         assert one.n_tokens + _count(following) > max_tokens  # each chunk is as full as can be
+
+
+NAMES = "| Site | Planned | Actual |"
+ROWS = [f"| Field {n} | {2000 + n} | {7000 + n} |" for n in range(100)]
+TABLE = "\n".join([NAMES, "|---|---|---|", *ROWS])
+
+
+@pytest.mark.parametrize("chunker", ["tokens", "lines"])
+@pytest.mark.parametrize("borders", ["content", "length"])
+@pytest.mark.parametrize("names", [NAMES, NAMES.strip("| ")])
+def test_each_passage_of_a_table_has_the_names_of_its_columns(
+    chunker: str, borders: str, names: str
+) -> None:
+    table = TABLE.replace(NAMES, names)
+    text = f"# Fields\n\nMeasured in May.\n\n{table}\n\nNo field was left out. {'We saw. ' * 90}"
+    chunks = _cut(text, chunker=chunker, borders=borders, max_tokens=80, overlap_tokens=20)
+    _check(text, chunks)
+    assert all(chunk.n_tokens == _count(chunk.text) <= 80 for chunk in chunks)
+    with_rows = [chunk.text for chunk in chunks if "| Field" in chunk.text]
+    assert len(with_rows) > 12
+    for passage in with_rows:
+        assert passage.count(names) == 1
+        lines = passage.partition(names)[2].split("\n")
+        assert {line for line in lines if "Field" in line} <= {*ROWS}
+    assert names not in chunks[-1].text
+
+
+def test_names_that_leave_no_room_are_not_repeated() -> None:
+    wide = f"| {' | '.join(WORDS.split() * 9)} |\n|{'-|' * 90}\n" + "| 1 " * 90 + "|"
+    assert sum("nine" in chunk.text for chunk in _windows("d", wide, 100, 0)) == 2
+    assert all(chunk.text in wide for chunk in _windows("d", wide, 100, 0))
+
+
+def test_rows_longer_than_a_passage_are_cut_between_words() -> None:
+    text = f"| Who | What |\n|---|---|\n| Ann | {WORDS} {WORDS} {WORDS} |"
+    chunks = _windows("d", text, 20, 0)
+    assert all(chunk.n_tokens <= 20 for chunk in chunks)
+    assert [chunk.text.startswith("| Who | What |\n") for chunk in chunks] == [True] * len(chunks)
+
+
+@pytest.mark.parametrize(
+    "text", ["a | b\nc | d", "Heading\n---\na | b", "|  |  |\n|---|---|\n| 1 | 2 |"]
+)
+def test_lines_without_names_of_columns_are_no_table(text: str) -> None:
+    assert list(tables_in(text)) == []
 
 
 @pytest.mark.parametrize("chunker", ["tokens", "lines"])

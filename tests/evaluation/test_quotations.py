@@ -202,6 +202,14 @@ def chunk_rows() -> list[dict]:
 CHUNKS = {row["chunk_id"]: row for row in chunk_rows()}
 
 
+TEXTS["table"] = "| Site | Rent |\n|---|---|\n| Kay | 512 |\n| Elm | 733 |"
+CHUNKS["table1"] = {"chunk_id": "table1", "document_id": "table", "position": 1, "n_tokens": 1} | {
+    "start": TEXTS["table"].index("| Elm"),
+    "end": len(TEXTS["table"]),
+    "text": "| Site | Rent |\n| Elm | 733 |",
+}
+
+
 def passage(node_id: str, text: str = "", document_id: str | None = None) -> dict:
     chunk = CHUNKS.get(node_id, {})
     return {"query_id": "q", "sample": 0, "node_id": node_id} | {
@@ -255,6 +263,17 @@ def test_quoted_sentences_have_their_characters_and_passage() -> None:
         (2, "quoted", 3, None, "meeting1", "We paid the, the yard in April."),
         (3, "quoted", 1, None, "report0", "The ferry sank in May."),
     ]
+
+
+def test_rows_quoted_below_the_names_of_their_columns_are_found() -> None:
+    read = [passage("table1"), *READ]
+    row = "| Elm | 733 |"
+    assert briefly(sources(f"| Site | Rent | {row}", read)) == [
+        (1, "quoted", 1, None, "table1", row[:-2])
+    ]
+    assert briefly(sources("Elm 733.", read)) == [(1, "quoted", 1, None, "table1", row[2:-2])]
+    cited = briefly(sources("The rent of the site Elm is 733.", read, {1: [1]}))
+    assert cited == [(1, "cited", 1, 1, "table1", row)]
 
 
 def test_words_of_another_speaker_are_no_source() -> None:

@@ -26,7 +26,7 @@ def units_of(lengths: dict[str, list[int]], unit_tokens: int = 100) -> list[Unit
         texts[document_id], start = " ".join(pieces), 0
         for i, size in enumerate(sizes):
             rows.append({"chunk_id": f"{document_id}{i}", "document_id": document_id})
-            rows[-1] |= {"position": i, "start": start, "end": start + size, "n_tokens": size}
+            rows[-1] |= {"position": i, "text": pieces[i], "end": start + size, "n_tokens": size}
             start += size + 1
     documents = pa.table({"document_id": list(texts), "text": list(texts.values())})
     return long_units(documents, pa.Table.from_pylist(rows), unit_tokens)

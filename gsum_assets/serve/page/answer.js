@@ -75,7 +75,8 @@ function address(source, key, sentence = "") {
   const place = source.start !== null ? source : origins.find((origin) => placeOf(origin, sentence)) ?? origins[0];
   if (!place || !place.document_id) return readerLink({ doc: source.document_id, in: source.corpus, source: key });
   const within = sentence ? sentenceIn(place, sentence) : place.marked ?? [];
-  const mark = within.map(([start, end]) => `${place.start + start}-${place.start + end}`).join(",");
+  const first = place.end - [...place.text].length; // before its start are the names of a table's columns
+  const mark = within.map((ends) => ends.map((at) => Math.max(place.start, first + at)).join("-")).join(",");
   return readerLink({ doc: place.document_id, in: source.corpus, passage: `${place.start}-${place.end}`, mark });
 }
 
