@@ -235,7 +235,7 @@ class MemoryTables:
             self.failures.append(f"{declared.name}: {n_failed} requests got no valid reply")
 
     def _queries(self) -> pa.Table:
-        generated = as_queries(self.get("generated_questions"), self.get("assertions"))
+        generated = as_queries(self.get("generated_questions"))
         is_marked = any(question.relevant_spans for question in self._questions)
         passages = self.get("chunks") if is_marked else TABLES["chunks"].empty()
         rows, failures = query_rows([*self._questions, *generated], passages)

@@ -38,7 +38,7 @@ _MADE = "made.json"
 _AFTERWARDS = ("win_rates", "comparisons", "costs", "leaderboard")
 _SCORES_PAIRS = "lightpal/context_scores"  # its rows of `embedding_calls` count pairs, not texts
 # networks are trained and judged by questions
-_BEFORE = ("generated_questions", "assertions", "queries", "query_embeddings")
+_BEFORE = ("generated_questions", "queries", "query_embeddings")
 
 
 class Cost(NamedTuple):

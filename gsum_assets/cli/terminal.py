@@ -17,9 +17,9 @@ from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
 
+from gsum_assets.cli.suggested_question import suggest_question
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
-from gsum_assets.evaluation.question_topics import suggest_question
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import count
 from gsum_assets.pipeline.tables import TABLES

@@ -101,7 +101,7 @@ def _queries(inputs: Inputs) -> Result:
     questions, failures = load_queries(_folder(inputs), known)
     is_marked = any(question.relevant_spans for question in questions)
     passages = inputs.table("chunks") if is_marked else TABLES["chunks"].empty()
-    generated = as_queries(inputs.table("generated_questions"), inputs.table("assertions"))
+    generated = as_queries(inputs.table("generated_questions"))
     rows, unfound = query_rows([*questions, *generated], passages)
     failures += unfound
 
@@ -152,7 +152,7 @@ CORPUS = (
             "queries": "Questions about the whole corpus or one document; with reference answers "
             "if the source has them, so that answers can be scored."
         },
-        ("source_queries", "documents", "chunks", "generated_questions", "assertions"),
+        ("source_queries", "documents", "chunks", "generated_questions"),
         pool=None,
         code_version="3",
     ),

@@ -33,9 +33,6 @@ QuestionKind = Literal[
     "complex-reasoning",
     "contextual-summarize",
     "creative-generation",
-    "activity-local",  # this and the next two are generated
-    "data-local",
-    "data-global",
 ]
 
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -205,9 +202,7 @@ def queries_in(
 
 def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
     """Return whether a corpus has or requests questions, valid or not."""
-    return any(True for _ in _lines(folder)) or any(
-        settings.questions.get(key) for key in ("n", "data_local", "data_global")
-    )
+    return bool(settings.questions.get("n")) or any(True for _ in _lines(folder))
 
 
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
@@ -222,21 +217,12 @@ def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:
-    """Return generated questions, to which the passages that support assertions are relevant."""
-    chunk_ids: dict[str, list[str]] = defaultdict(list)
-    for row in assertions.select(["query_id", "chunk_ids"]).to_pylist():
-        chunk_ids[row["query_id"]] += row["chunk_ids"]
+def as_queries(generated: pa.Table) -> list[Query]:
+    """Return generated questions, which are about the whole corpus and have no reference."""
+    rows = generated.select(["query_id", "text"]).to_pylist()
     return [
-        Query.of(
-            row["text"],
-            row["query_id"],
-            kind=row["kind"],
-            references=[],
-            split="generated",
-            relevant_chunk_ids=list(dict.fromkeys(chunk_ids[row["query_id"]])),
-        )
-        for row in generated.select(["query_id", "text", "kind"]).to_pylist()
+        Query.of(row["text"], row["query_id"], kind="general", references=[], split="generated")
+        for row in rows
     ]
 
 

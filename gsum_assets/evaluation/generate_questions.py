@@ -1,25 +1,15 @@
-"""Questions that are generated, without near duplicates: of activities, and of data.
+"""Questions that personas with tasks would ask of a whole corpus, without near duplicates.
 
-Of activities after GraphRAG (arXiv 2404.16130, section 3.2), from a description by a person. Of
-data as in BenchmarkQED (Microsoft, 2025), with assertions: by a language model from the passages of
-a topic, or by a template from its phrase and statements.
+After GraphRAG (arXiv 2404.16130, section 3.2), from a description by a person.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from gsum_assets.evaluation.question_prompts import PROMPTS
-from gsum_assets.evaluation.question_topics import (
-    Topic,
-    distinct_topics,
-    find_topics,
-    question_about,
-)
-from gsum_assets.evaluation.token_usage import why
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.prompts import Prompts
@@ -34,10 +24,7 @@ from gsum_resources.text.vocabulary import content_stems
 # least Jaccard similarity of content words of two equivalent questions, as for the simulated
 # questions of Graph of Records
 _NEAR_DUPLICATE = 0.7
-_MOST = 500
 _WORDS_EACH = 60  # for a persona with its description; tasks and questions are shorter
-_N_PASSAGES = 8  # most passages of a request
-_MAX_WORDS = 400  # of a reply with all its points
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -54,21 +41,6 @@ class QuestionsSettings(SettingsTable):
         le=10,
         description="personas, tasks of each, questions of each task (GraphRAG: 5); 0: none",
     )
-    activity_local: int = Field(
-        default=0,
-        ge=0,
-        le=_MOST,
-        description="questions of these personas and tasks about one place of a document; needs n",
-    )
-    data_local: int = Field(
-        default=0, ge=0, le=_MOST, description="questions from one place of a document"
-    )
-    data_global: int = Field(
-        default=0,
-        ge=0,
-        le=_MOST,
-        description="questions from passages of several documents, or of distant parts of one",
-    )
 
     @model_validator(mode="after")
     def _is_described(self) -> "QuestionsSettings":
@@ -77,17 +49,7 @@ class QuestionsSettings(SettingsTable):
                 f"n is {self.n}, but description is empty: write a few sentences on what the "
                 "corpus holds, by hand so that the questions stay as it grows, or set n to 0"
             )
-        if self.activity_local and not self.n:
-            raise ValueError(
-                f"activity_local is {self.activity_local}, but n is 0, so that there are no "
-                "personas and tasks: set n to 1 or more"
-            )
         return self
-
-    @property
-    def n_from_passages(self) -> int:
-        """Number of questions that are built from passages."""
-        return self.activity_local + self.data_local + self.data_global
 
 
 class Persona(BaseModel):
@@ -115,52 +77,23 @@ class Questions(BaseModel):
     questions: list[Text] = Field(min_length=1, description="One sentence each, ending in '?'.")
 
 
-class Point(BaseModel):
-    """What a right answer says."""
-
-    statement: Text = Field(description="One sentence.")
-    references: list[int] = Field(description="Numbers of the passages that support it.")
-
-
-class DataQuestion(BaseModel):
-    """A question that passages answer."""
-
-    question: Text
-    points: list[Point] = Field(min_length=1, description="What a right answer says.")
-
-
 class QuestionError(ValueError):
     """Error raised if no question could be written; the message names the first cause."""
 
 
-class Assertion(NamedTuple):
-    """A statement that a right answer makes, and the passages that support it."""
+class Task(NamedTuple):
+    """What a persona, with name and description, would do."""
 
-    text: str
-    chunk_ids: Sequence[str]
-
-
-class Asked(NamedTuple):
-    """A question that is to be written.
-
-    Attributes
-    ----------
-    kind : 'general', 'data-local', 'data-global' or 'activity-local'; the last three name a prompt.
-    persona, task : who asks it, and for what; "" for questions from data.
-    """
-
-    kind: str
-    persona: str = ""
-    task: str = ""
+    persona: str
+    task: str
 
 
 class Written(NamedTuple):
-    """A question with its assertions, and the model that wrote it."""
+    """A question that somebody would ask for a task, and the model that wrote it."""
 
-    asked: Asked
+    task: Task
     text: str
     model: str
-    assertions: Sequence[Assertion] = ()
 
 
 def questions_skipped(model_identity: str) -> str | None:
@@ -174,70 +107,36 @@ def questions_skipped(model_identity: str) -> str | None:
 
 
 def generate_questions(
-    settings: QuestionsSettings,
-    model: LanguageModel,
-    prompts: Prompts = PROMPTS,
-    topics: Sequence[Topic] = (),
-    texts: Mapping[str, str] | None = None,
+    settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Generate the questions of `generated_questions`, with the rows of `assertions` beside them.
+    """Generate the rows of `generated_questions`.
 
-    Of activities a model writes personas, their tasks, and questions for each task, in three
-    rounds; local questions and those of data are written from topics.
-
-    Parameters `topics`: see `find_topics`; `texts`: of all passages, by chunk id.
-
-    Raises `QuestionError` if no question could be written.
+    A model writes personas, their tasks, and questions for each task, in three rounds. Raises
+    `QuestionError` if no question could be written.
     """
-    n_requested = settings.n**3 + settings.n_from_passages
-    skipped = questions_skipped(model.identity) if settings.n else None
-    failures = [skipped] if skipped else []
-    tasks: list[Asked] = []
-    written: list[Written] = []
-    if settings.n and not skipped:
-        tasks, written = _of_activities(settings, model, prompts, failures)
-    wanted = list(_wanted(settings, topics, tasks))
-    if questions_skipped(model.identity):
-        written += [
-            Written(
-                asked,
-                question_about(topic.phrase, topic.is_spoken, topic.title),
-                "extractive",
-                [Assertion(statement.text, statement.chunk_ids) for statement in topic.statements],
-            )
-            for asked, topic in wanted
-        ]
-    else:
-        written += _by_model(wanted, texts or {}, model, prompts, failures)
-    if not written and not skipped:
-        first = failures[0] if failures else "no phrase of the documents is a topic to ask about"
-        raise QuestionError(f"none of {n_requested} questions was written; first: {first}")
+    if skipped := questions_skipped(model.identity):
+        return Result(TABLES["generated_questions"].empty(), [skipped])
+    n_requested, failures = settings.n**3, []
+    written = _written(settings, model, prompts, failures)
+    if not written:
+        raise QuestionError(f"none of {n_requested} questions was written; first: {failures[0]}")
     questions = {hash_texts([question.text]): question for question in _distinct(written)}
-    if len(questions) < n_requested and not skipped:
+    if len(questions) < n_requested:
         failures.append(
             f"{len(questions)} of {n_requested} questions: {len(written) - len(questions)} "
             f"repeated another, {n_requested - len(written)} were not written"
         )
     rows = [
-        {"query_id": query_id, **q.asked._asdict(), "text": q.text, "model": q.model}
+        {"query_id": query_id, **q.task._asdict(), "text": q.text, "model": q.model}
         for query_id, q in sorted(questions.items())
     ]
-    assertions = [
-        {"query_id": query_id, "number": i, "text": a.text, "chunk_ids": list(a.chunk_ids)}
-        for query_id, question in sorted(questions.items())
-        for i, a in enumerate(question.assertions, 1)
-    ]
-    return Result(
-        pa.Table.from_pylist(rows, TABLES["generated_questions"].schema),
-        failures,
-        {"assertions": pa.Table.from_pylist(assertions, TABLES["assertions"].schema)},
-    )
+    return Result(pa.Table.from_pylist(rows, TABLES["generated_questions"].schema), failures)
 
 
-def _of_activities(
+def _written(
     settings: QuestionsSettings, model: LanguageModel, prompts: Prompts, failures: list[str]
-) -> tuple[list[Asked], list[Written]]:
-    """Return personas with a task of theirs, and their questions, in order of the requests."""
+) -> list[Written]:
+    """Return the questions in order of the requests."""
 
     def lists(
         schema: type[BaseModel], prompt: str, contexts: Sequence[tuple[str, ...]]
@@ -267,74 +166,17 @@ def _of_activities(
     personas = [f"{person.name}: {person.description}" for person in people]
     replies = lists(Tasks, "tasks", [(f"The person: {persona}",) for persona in personas])
     tasks = [
-        Asked("general", persona, task)
+        Task(persona, task)
         for persona, (items, _) in zip(personas, replies, strict=True)
         for task in items
     ]
     contexts = [(f"The person: {t.persona}", f"The task: {t.task}") for t in tasks]
     replies = lists(Questions, "questions", contexts)
-    return tasks, [
+    return [
         Written(task, " ".join(item.split()), name)
         for task, (items, name) in zip(tasks, replies, strict=True)
         for item in items
     ]
-
-
-def _wanted(
-    settings: QuestionsSettings, topics: Sequence[Topic], tasks: Sequence[Asked]
-) -> Iterator[tuple[Asked, Topic]]:
-    """Yield the questions to write, with their topics; each topic is asked about once."""
-    n_local = settings.data_local + (settings.activity_local if tasks else 0)
-    local = distinct_topics(topics, is_global=False, n=n_local)
-    for topic in local[: settings.data_local]:
-        yield Asked("data-local"), topic
-    for topic, of_task in zip(local[settings.data_local :], cycle(tasks), strict=False):
-        yield of_task._replace(kind="activity-local"), topic
-    for topic in distinct_topics(topics, is_global=True, n=settings.data_global):
-        yield Asked("data-global"), topic
-
-
-def _by_model(
-    wanted: Sequence[tuple[Asked, Topic]],
-    texts: Mapping[str, str],
-    model: LanguageModel,
-    prompts: Prompts,
-    failures: list[str],
-) -> Iterator[Written]:
-    """Yield the questions that a language model writes, without points that name no passage."""
-    shown = [  # of each statement a passage that has it
-        list(dict.fromkeys(s.chunk_ids[0] for s in topic.statements))[:_N_PASSAGES]
-        for _, topic in wanted
-    ]
-    requests = [
-        Request(
-            task="question",
-            instructions=prompts.text(asked.kind.replace("-", "_")),
-            passages=tuple(texts[chunk_id] for chunk_id in ids),
-            max_words=_MAX_WORDS,
-            schema=DataQuestion,
-            ending=f"The person: {asked.persona}\n\nThe task: {asked.task}"
-            if asked.persona
-            else f"The subject: {topic.phrase}",
-        )
-        for (asked, topic), ids in zip(wanted, shown, strict=True)
-    ]
-    replies = zip(wanted, shown, model.complete(requests), strict=True)
-    for number, ((asked, _), ids, reply) in enumerate(replies, 1):
-        which = f"no {asked.kind} question about topic {number} of {len(wanted)}"
-        if not isinstance(reply, Completion) or not isinstance(reply.parsed, DataQuestion):
-            failures.append(f"{which}: {why(reply)}")
-            continue
-        assertions = [
-            Assertion(" ".join(point.statement.split()), supporting)
-            for point in reply.parsed.points
-            if (supporting := [ids[n - 1] for n in point.references if 1 <= n <= len(ids)])
-        ]
-        if assertions:
-            text = " ".join(reply.parsed.question.split())
-            yield Written(asked, text, reply.model, assertions)
-        else:
-            failures.append(f"{which}: no point has the number of a passage")
 
 
 def _distinct(written: Sequence[Written]) -> Iterator[Written]:
@@ -354,18 +196,10 @@ def _distinct(written: Sequence[Written]) -> Iterator[Written]:
 
 def _generated_questions(inputs: Inputs) -> Result:
     settings = checked_section(QuestionsSettings, "questions", inputs.settings("questions"))
-    empty, beside = (TABLES[name].empty() for name in ("generated_questions", "assertions"))
-    if not settings.n + settings.n_from_passages:
-        return Result(empty, beside={"assertions": beside})
+    if not settings.n:
+        return Result(TABLES["generated_questions"].empty())
     model = inputs.model("language_model")
-    topics, texts = [], {}
-    if settings.n_from_passages:
-        chunks = inputs.table("chunks")
-        ids, titles = (inputs.column("documents", name) for name in ("document_id", "title"))
-        topics = find_topics(dict(zip(ids, titles, strict=True)), chunks)
-        columns = (chunks[name].to_pylist() for name in ("chunk_id", "text"))
-        texts = dict(zip(*columns, strict=True))
-    result = generate_questions(settings, model, inputs.prompts("questions"), topics, texts)
+    result = generate_questions(settings, model, inputs.prompts("questions"))
     shown = {} if result.rows.num_rows else {"generated_questions": {"skipped": result.failures[0]}}
     return result._replace(shown=lambda: shown)
 
@@ -373,15 +207,12 @@ def _generated_questions(inputs: Inputs) -> Result:
 GENERATED_QUESTIONS = Step(
     _generated_questions,
     {
-        "generated_questions": "Questions generated as [questions] of corpus.toml requests: global "
-        "ones of people with different interests from its description, local and global ones from "
-        "the passages; added to `queries` as split 'generated'.",
-        "assertions": "What a right answer to a question from passages says, with the passages "
-        "that support it.",
+        "generated_questions": "Questions about the whole corpus that [questions] of corpus.toml "
+        "requests, of people with different interests; added to `queries` as split 'generated'."
     },
-    ("documents", "chunks", "corpus_settings", "language_model"),
+    ("corpus_settings", "language_model"),
     pool="llm",
-    code_version="4",
+    code_version="5",
     work="simulation",
     costs=[Cost("generated question", tokens_in=1000, tokens_out=100)],
 )

@@ -17,10 +17,7 @@ from gsum_assets.plots.main_metrics import (
 from gsum_assets.plots.method_ranking import Ranked, standing
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
-_WITH_INTERVAL = (
-    *("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr"),
-    *("assertions_met", "judge_assertions"),
-)
+_WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
 _SHORT = {
     "bertscore_f1": "bertscore",
     "g_eval_consistency": "consist.",
@@ -28,8 +25,6 @@ _SHORT = {
     "context_p": "read P",
     "context_r": "read R",
     "context_tokens": "tokens",
-    "assertions_met": "assert.",
-    "judge_assertions": "assert. (judge)",
     "claims_per_100": "in 100 w.",
     "claim_clusters@0.8": "clusters",
     "judge_claims": "claims (judge)",

@@ -25,41 +25,10 @@ description does not name, since the collection may not hold it. Each stands on 
 sentence that ends in a question mark, and does not mention the person or the task.\
 """
 
-_POINTS = """\
-Each point is one sentence that is understood alone, says one thing, stands in the passages, and
-has the numbers of the passages that support it. Leave out what the question says already.\
-"""
-
-DATA_LOCAL = f"""\
-Below are neighbouring passages of one document in a collection. Write a question that they answer
-and that somebody could ask who has not seen them: it names what it is about, never mentions a
-passage, and needs nothing else of the collection. It is one sentence that ends in a question mark.
-Then list the points, one to four, that a right answer makes. {_POINTS}\
-"""
-
-DATA_GLOBAL = f"""\
-Below are passages of different documents of a collection, or of distant parts of one, with a
-subject that they share. Write a question on this subject that takes all of them to answer: what
-recurs, differs, develops or adds up. No passage settles it alone, and it mentions none. It is one
-sentence that ends in a question mark. Then list the points, three to eight, that a right answer
-makes. {_POINTS}\
-"""
-
-ACTIVITY_LOCAL = f"""\
-Below are neighbouring passages of one document in a collection, a person who works with this
-collection, and a task of theirs. Write a question that this person would ask for this task and
-that the passages answer. It names what it is about, mentions no passage, person or task, and is
-one sentence that ends in a question mark. Then list the points, one to four, that a right answer
-makes. {_POINTS}\
-"""
-
 PROMPTS = Prompts(
     {
         "personas": Prompt(PERSONAS, writes=True),
         "tasks": Prompt(TASKS, writes=True),
         "questions": Prompt(QUESTIONS, writes=True),
-        "data_local": Prompt(DATA_LOCAL, writes=True),
-        "data_global": Prompt(DATA_GLOBAL, writes=True),
-        "activity_local": Prompt(ACTIVITY_LOCAL, writes=True),
     }
 )

@@ -13,11 +13,10 @@ from pydantic import Field, field_validator
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
+from gsum_assets.evaluation.claims import claim_rows
 from gsum_assets.evaluation.retrieval_metrics import reading_rows, retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
-from gsum_assets.evaluation.statements import statement_rows
-from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Picture, Result
@@ -207,9 +206,9 @@ def scores_step(family: Family) -> Step:
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
             "P, R, F1, nDCG and MRR by documents, and by passages if the source marks them. The "
             "texts that the answer was written from: P, R, F1 and tokens. Its sentences: the share "
-            "from marked evidence; the assertions that it meets; its claims."
+            "from marked evidence; its claims."
         },
-        [*named, "assertions", "language_model", "embedding_model"],
+        [*named, "language_model", "embedding_model"],
         pool=None,
         costs=[replace(cost, times="retrieval.sweep") for cost in family.costs if family.k],
         code_version="9",
@@ -228,13 +227,12 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             on_progress=inputs.progress("answers compared with their references"),
         )
 
-    assertions: dict[str, list[str]] = {}
-    for row in inputs.table("assertions").to_pylist():
-        assertions.setdefault(row["query_id"], []).append(row["text"])
-    support = Support(lambda: inputs.model("embedding_model"))
-
     def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
         queries, summaries = step_inputs.table("queries"), step_inputs.table("summaries")
+        claims: Iterable[Row] = ()
+        if settings.claims:
+            ids = queries["query_id"].to_pylist()
+            claims = claim_rows(ids, summaries, inputs.model("embedding_model"))
         return score_answers(
             queries,
             summaries,
@@ -244,7 +242,7 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             family.texts_read(step_inputs),
             k,
             step_inputs.table("answer_sources") if k is None else None,
-            statement_rows(queries, summaries, assertions, support, settings.claims),
+            claims,
         )
 
     scores = scores_of(inputs, None)

@@ -5,7 +5,7 @@ content words that the run has, plus the cosine of their embeddings.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,16 +56,6 @@ class Support:
         ]
         value, i, run = max(supports, key=lambda item: item[0])
         return value, i, run.span
-
-    def embed_pairs(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Embed at once what `of` compares for each pair of a sentence and texts."""
-        self.embed(
-            [
-                text
-                for sentence, texts in pairs
-                for text in (sentence, *(run.text for *_, run in _likeliest(sentence, texts)))
-            ]
-        )
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the unit vectors of texts, `(n_texts, dim)`."""

@@ -82,11 +82,8 @@ class FoundStaleness(Staleness):
     def n_generated(self) -> int:
         """Number of questions that are generated, or will be at most."""
         stored = self.lineage.provenances("generated_questions", self.corpus).values()
-        wanted = self._section("questions")
-        from_passages = ("activity_local", "data_local", "data_global")
-        return sum(footer.rows for footer in stored) or (
-            wanted.get("n", 0) ** 3 + sum(wanted.get(name, 0) for name in from_passages)
-        )
+        n_wanted = self._section("questions").get("n", 0) ** 3
+        return sum(footer.rows for footer in stored) or n_wanted
 
     @cached_property
     def n_verdicts(self) -> int:

@@ -6,7 +6,6 @@ import pyarrow as pa
 
 MAIN = (
     *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
-    *("judge_assertions", "assertions_met"),
     *("mrr", "chunk_mrr", "context_p", "context_r", "context_tokens", "coverage"),
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
     *("judge_claims", "judge_claims_per_100", "judge_claim_clusters@0.8"),

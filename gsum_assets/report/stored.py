@@ -20,7 +20,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 _RESULTS = ("summaries", "answer_sources", "contexts", "scores")
 _OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")
 _NOT_OF_INDEX = (
-    *("documents", "rejected_documents", "generated_questions", "assertions", "leaderboard"),
+    *("documents", "rejected_documents", "generated_questions", "leaderboard"),
     *("curves", "comparisons", "costs", "win_rates", *APPENDED),
 )
 

@@ -107,7 +107,7 @@ def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
     read = {
         "source_documents": rows_of(LISTING, listed_in(folder)),
         "source_queries": TABLES["source_queries"].empty(),
-        **{name: TABLES[name].empty() for name in ("generated_questions", "assertions")},
+        "generated_questions": TABLES["generated_questions"].empty(),
     }
     inputs = inputs_of(folder, **read)
     written = run(CORPUS, inputs)

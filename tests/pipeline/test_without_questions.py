@@ -25,7 +25,7 @@ CORPUS_TABLES = {
     "retrieval.index",
 }
 OF_QUESTIONS = {"queries", "query_embeddings", "answerability"}
-OF_QUESTIONS |= {"generated_questions", "assertions"}
+OF_QUESTIONS |= {"generated_questions"}
 OBSERVED = {"source_documents", "source_queries", "source_graph"}
 QUESTION = {"query_id": "all", "text": "Who met the boat?", "references": ["The lamp met it."]}
 

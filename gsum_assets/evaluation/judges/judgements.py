@@ -46,7 +46,7 @@ def judging(families: Sequence[Family]) -> Step:
     return Step(
         partial(_judged, families=families, answers=answers, read=read),
         _PURPOSE,
-        ("queries", "assertions", "corpus_settings", "judge_model", *answers, *read),
+        ("queries", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
         costs=[Cost("verdict", "judge_model", tokens_in=1500, tokens_out=100)],
         code_version="6",
@@ -76,7 +76,6 @@ def _judged(
         model,
         settings,
         inputs.prompts("judges"),
-        inputs.table("assertions"),
     )
     rates = win_rates(result.rows, _n_words(summaries))
     shown = partial(_shown, inputs.corpus, result.rows, rates)
@@ -109,7 +108,6 @@ def judge_answers(
     model: LanguageModel,
     settings: JudgesSettings,
     prompts: Prompts = PROMPTS,
-    assertions: pa.Table | None = None,
 ) -> Result:
     """Return rows of `judgements`: every pairwise verdict and rating that the settings request.
 
@@ -119,11 +117,10 @@ def judge_answers(
     ----------
     summaries, read : rows of several methods, with column `method`, in any order; `read` has the
         texts that the answers were written from: `contexts`, or a method's refined contexts.
-    assertions : rows of `assertions`; None: no question has any.
 
     Raises `ModelUnavailableError` if further requests are useless.
     """
-    questions = questions_to_judge(queries, summaries, read, settings, assertions)
+    questions = questions_to_judge(queries, summaries, read, settings)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
     cases = [*compared, *ratings(questions, settings, prompts)]
     open_cases = [case for case in cases if not case.is_settled]

@@ -19,7 +19,6 @@ class Question:
     ----------
     passages : passages that the answer was written from, best first, by method.
     writers : models that wrote the answers, by method.
-    assertions : statements that a right answer makes.
     """
 
     query_id: str
@@ -29,7 +28,6 @@ class Question:
     answers: Mapping[str, str]
     passages: Mapping[str, Sequence[str]]
     writers: Mapping[str, str]
-    assertions: tuple[str, ...]
 
     def is_written_by(self, model: str, *methods: str) -> bool:
         """Return whether a judging model, "" for none, wrote the answer of one of the methods.
@@ -40,19 +38,12 @@ class Question:
 
 
 def questions_to_judge(
-    queries: pa.Table,
-    summaries: pa.Table,
-    read: pa.Table,
-    settings: JudgesSettings,
-    assertions: pa.Table | None = None,
+    queries: pa.Table, summaries: pa.Table, read: pa.Table, settings: JudgesSettings
 ) -> list[Question]:
     """Return the drawn questions by id, with the answers of the methods to judge.
 
     `read` has rows of `contexts`, or of a method's refined contexts.
     """
-    stated: dict[str, list[str]] = defaultdict(list)
-    for row in assertions.sort_by("number").to_pylist() if assertions else ():
-        stated[row["query_id"]].append(row["text"])
     drawn = drawn_questions(queries, settings)
     methods, query_ids = (pa.array(v, pa.string()) for v in (settings.methods, drawn.keys()))
 
@@ -81,7 +72,6 @@ def questions_to_judge(
             answers[query_id],
             passages[query_id],
             writers[query_id],
-            tuple(stated[query_id]),
         )
         for query_id, row in drawn.items()
     ]

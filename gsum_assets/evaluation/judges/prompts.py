@@ -107,17 +107,6 @@ exactly, and no if it misses or contradicts the point. Give your reason in one s
 {_MATERIAL}\
 """
 
-ASSERTIONS = f"""\
-Text [1] is an answer to a question. Each of the other texts is a statement. Which of the statements
-does the answer make? It makes a statement if a reader who knows nothing else learns from the answer
-that it is so: in other words or spread over several sentences, but with its names, figures and
-negations. A statement that is merely likely, or true, or made in part, does not count. Say in one
-sentence what decides it, then give the numbers of the statements that the answer makes, and none if
-it makes none.
-
-{_MATERIAL}\
-"""
-
 CLAIMS = f"""\
 Text [1] is an answer to a question. List the claims that it makes. A claim states one thing that
 can be checked, in one sentence that is understood without the answer: replace pronouns by what they
@@ -134,7 +123,6 @@ PROMPTS = Prompts(
         "relevance": Prompt(RELEVANCE),
         "strict": Prompt(STRICT),
         "permissive": Prompt(PERMISSIVE),
-        "assertions": Prompt(ASSERTIONS),
         "claims": Prompt(CLAIMS),
     }
 )

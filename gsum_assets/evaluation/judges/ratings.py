@@ -1,6 +1,6 @@
 """Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2.
 
-Also the share of a question's assertions that an answer makes, and the claims of an answer.
+Also the claims of an answer, which a judge lists.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,19 +8,18 @@ from functools import partial
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.claims import claim_metrics
 from gsum_assets.evaluation.judges.cases import Case, Judged
 from gsum_assets.evaluation.judges.material import Question
 from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
-    AssertionRating,
     ClaimList,
     PermissiveRating,
     Rating,
     StrictRating,
     Verdict,
 )
-from gsum_assets.evaluation.statements import claim_metrics
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.store.arrow import pc
 
@@ -32,7 +31,6 @@ _METRICS = {
     ("g_eval", "relevance"): "g_eval_relevance",
     ("llm_rater", "lr1"): "lr1",
     ("llm_rater", "lr2"): "lr2",
-    ("assertions", "met"): "judge_assertions",
 }
 SCHEMA = pa.schema(
     [
@@ -78,7 +76,7 @@ def _of_answer(
             instructions=instructions,
             schema=schema,
             texts={"answer": [answer], kind: texts},
-            judged=partial(_rated, criterion, answer, len(texts)),
+            judged=partial(_rated, criterion, answer),
             max_words=_MAX_WORDS_OF_CLAIMS if schema is ClaimList else _MAX_WORDS,
             temperature=settings.temperature,
             drawn_for=(method, judge, criterion, str(repeat)),
@@ -89,9 +87,6 @@ def _of_answer(
         yield case("claims", "claims", prompts.text("claims"), ClaimList)
     if not settings.ratings:
         return
-    if stated := question.assertions:
-        text = prompts.text("assertions")
-        yield case("assertions", "met", text, AssertionRating, "statement", stated)
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, settings.max_passage_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
@@ -108,15 +103,12 @@ def _of_answer(
         yield case("llm_rater", "lr2", text, PermissiveRating, "reference", references)
 
 
-def _rated(criterion: str, answer: str, n_texts: int, rating: Verdict) -> Iterator[Judged]:
+def _rated(criterion: str, answer: str, rating: Verdict) -> Iterator[Judged]:
     match rating:
         case Rating():
             yield criterion, str(rating.rating), float(rating.rating), rating.reason
         case StrictRating() | PermissiveRating():
             yield criterion, rating.verdict, _VALUES[rating.verdict], rating.reason
-        case AssertionRating():  # the first assertion is text [2]
-            n_said = len({number for number in rating.said if 2 <= number <= n_texts + 1})
-            yield criterion, f"{n_said} of {n_texts}", n_said / n_texts, rating.reason
         case ClaimList():
             claims = list(dict.fromkeys(filter(None, map(str.strip, rating.claims))))
             for metric, value in claim_metrics(claims, answer):
@@ -159,9 +151,8 @@ def accept_what_is_strictly_right(rows: list[dict]) -> None:
 def rating_scores(judgements: pa.Table) -> pa.Table:
     """Return one row per method, question and metric: the mean over parsed repeats.
 
-    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1`, `lr2` and
-    `judge_assertions`. Claims that a judge listed have the metrics of `statements.py`, as
-    `judge_claims`.
+    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1` and `lr2`.
+    Claims that a judge listed have the metrics of `claims.py`, as `judge_claims`.
     """
     rated = judgements.filter(
         pc.and_(pc.is_null(judgements["opponent"]), pc.is_valid(judgements["value"]))

@@ -44,13 +44,6 @@ class PermissiveRating(Verdict):
     verdict: Literal["yes", "partly", "no"]
 
 
-class AssertionRating(Verdict):
-    """Which statements an answer makes."""
-
-    reason: str = Field(description=_REASON)
-    said: list[int] = Field(description="Numbers of the texts that the answer says.")
-
-
 class ClaimList(Verdict):
     """The claims of an answer."""
 

@@ -212,41 +212,6 @@ def test_pairs_have_no_rating() -> None:
     assert rating_scores(TABLES["judgements"].empty()).schema == SCHEMA
 
 
-STATED = pa.Table.from_pylist(
-    [
-        {"query_id": "q1", "number": n, "text": f"statement {n}", "chunk_ids": ["c"]}
-        for n in (2, 1, 3)
-    ],
-    TABLES["assertions"].schema,
-)
-
-
-def stating(model: LanguageModel, **settings) -> Result:
-    chosen = JudgesSettings(methods=["gor"], pairwise=False, **settings)
-    answered = toys.summaries(ANSWERS)
-    return judge_answers(
-        toys.queries("q1"), answered, toys.contexts({}), model, chosen, assertions=STATED
-    )
-
-
-def test_assertions_that_an_answer_makes_are_counted(tmp_path: Path) -> None:
-    shown: list[list[str]] = []
-
-    def says(body: dict) -> str:
-        if "from 1 to 5" in body["messages"][0]["content"]:
-            return verdict(body)
-        shown.append(texts_of(body))
-        said = [4, 2, 2, 1, 9]  # [1] is the answer, and there is no [9]
-        return json.dumps({"mark": mark_in(body), "reason": "so", "said": said})
-
-    with judging(tmp_path, says) as (model, _):
-        found = stating(model)
-    assert shown == [["an answer", "statement 1", "statement 2", "statement 3"]]
-    assert by_criterion(found)["met"] == ("assertions", "2 of 3", pytest.approx(2 / 3))
-    scores = {row["metric"]: row["value"] for row in rating_scores(found.rows).to_pylist()}
-    assert scores["judge_assertions"] == pytest.approx(2 / 3)
-
-
 def test_claims_are_listed_where_they_are_requested(tmp_path: Path) -> None:
     claims = ["The ferry sank.", " The ferry sank. ", "Members met in March.", ""]
 
@@ -254,7 +219,9 @@ def test_claims_are_listed_where_they_are_requested(tmp_path: Path) -> None:
         return json.dumps({"mark": mark_in(body), "claims": claims})
 
     with judging(tmp_path, says) as (model, server):
-        found = stating(model, ratings=False, claims=True)
+        chosen = JudgesSettings(methods=["gor"], pairwise=False, ratings=False, claims=True)
+        answered = toys.queries("q1"), toys.summaries(ANSWERS), toys.contexts({})
+        found = judge_answers(*answered, model, chosen)
         assert len(server.lines()) == 1
     scores = {row["metric"]: row["value"] for row in rating_scores(found.rows).to_pylist()}
     assert scores["judge_claims"] == 2
