@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from gsum_assets.evaluation.claims import DISTANCES, claim_rows, claims_of, n_clusters
 from gsum_assets.pipeline.tables import TABLES
