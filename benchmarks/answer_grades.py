@@ -28,7 +28,7 @@ class Question:
     split : "dev" for those that methods may be tuned on, else "test".
     must : what must be quoted, alternatives separated by " | ", "#" for any number; empty: the
         documents do not answer the question, and it must be refused.
-    foreign : what must not be quoted, because it misleads.
+    must_not : what must not be quoted, because it misleads.
     at : parts of the paths of the files with the answer; empty: foreign sentences are not counted.
     """
 
@@ -36,7 +36,7 @@ class Question:
     kind: str
     split: str
     must: Sequence[str] = ()
-    foreign: Sequence[str] = ()
+    must_not: Sequence[str] = ()
     at: Sequence[str] = ()
 
 
@@ -79,7 +79,7 @@ def graded(question: Question, answer: str, is_refusal: bool, records: Sequence[
     if not question.must:
         return Graded("right" if is_refusal else "not refused", None, None)
     kept = sum(has(answer, text) for text in question.must) / len(question.must)
-    misleads = any(has(answer, text) for text in question.foreign)
+    misleads = any(has(answer, text) for text in question.must_not)
     if kept:
         grade = "right" if kept == 1 and not misleads else "half"
     else:
