@@ -2,7 +2,7 @@
 
 1. `extract.py`, `chunk_graph.py`: entities, relationships and claims of each chunk with gleanings
    (2.2); `given_files.py`, `given_graph.py`: or a graph supplied with the corpus.
-2. `entity_names.py`, `aliases.py`, `same_entity.py`, `merge.py`, `descriptions.py`: one entity per
+2. `entity_names.py`, `aliases.py`, `merge.py`, `descriptions.py`: one entity per
    name that the corpus supports, one relationship per pair, merged descriptions (2.3).
 3. `communities.py`: hierarchical communities of all components (2.4).
 4. `elements.py`, `reports.py`: a report on each community of some size, bottom-up (2.5), with the

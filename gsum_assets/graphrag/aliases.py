@@ -4,7 +4,7 @@ A name that may belong to two entities stays separate: a wrong merge costs more 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
 from operator import itemgetter
 
@@ -14,7 +14,7 @@ from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.entity_names import PERSON, Name, mentioned_names, pruned
 from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
-from gsum_assets.pipeline.result import Result, result_of
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import mapping
 from gsum_resources.store.content_hash import hash_texts
 
@@ -52,18 +52,12 @@ class Groups:
         return iter(self._sets.subsets())
 
 
-Judge = Callable[[Mapping[str, Name], Groups], tuple[Sequence[tuple[str, str]], Sequence[str]]]
-"""Returns the keys of pairs of names, in different groups, that are of one entity, and failures."""
-
-
 def entity_id(name_key: str) -> str:
     """Return the id of the entity whose own name has this key."""
     return hash_texts(["entity", name_key])
 
 
-def resolve(
-    mentions: pa.Table, chunks: pa.Table, settings: MergingSettings, judge: Judge | None = None
-) -> Result:
+def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> pa.Table:
     """Return the entity of each name: rows of `graphrag.aliases`.
 
     - title: two names of persons differ only by titles, "Dr Lin" and "Lin", and a document has
@@ -72,7 +66,6 @@ def resolve(
       name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
     - plural: noun phrases of the extractive model in one document, "lamp" and "lamps".
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
-    - model: `judge`, if there is one, says that what the chunks say of both is about one thing.
 
     The first two do not apply to a word that may name several persons: if titles or longer names
     differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". Some names
@@ -83,18 +76,15 @@ def resolve(
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     left_out = pruned(names, chunks)
     included = {key: name for key, name in names.items() if key not in left_out}
-    groups, failures = Groups(included, [*apart, *homonyms]), []
+    groups = Groups(included, [*apart, *homonyms])
     if settings.aliases:
         _join_persons(included, groups)
         _join_acronyms(included, chunks, groups)
         _join_plurals(included, groups)
-        if judge:
-            pairs, failures = judge(included, groups)
-            for pair in pairs:
-                groups.join(*pair, "model", sorted({min(included[key].chunks) for key in pair}))
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
-    return result_of("graphrag", {"aliases": sorted(rows, key=itemgetter("name_key"))}, failures)
+    rows.sort(key=itemgetter("name_key"))
+    return pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema)
 
 
 def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:

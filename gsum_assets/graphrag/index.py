@@ -16,7 +16,6 @@ from gsum_assets.graphrag.given_graph import extracted_from, hierarchy, read_giv
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.reports import Reporter
-from gsum_assets.graphrag.same_entity import model_judge
 from gsum_assets.graphrag.settings import (
     CommunitySettings,
     ExtractionSettings,
@@ -55,13 +54,9 @@ def _extractions(inputs: Inputs) -> Result:
     )
 
 
-def _aliases(inputs: Inputs) -> Result:
-    settings, judge = MergingSettings.model_validate(inputs.settings("graphrag.merging")), None
-    mentions = inputs.table("entity_mentions")
-    if settings.judged_from is not None:
-        models = inputs.model("language_model"), inputs.model("embedding_model")
-        judge = model_judge(mentions, *models, settings.judged_from, inputs.prompts("graphrag"))
-    return resolve(mentions, inputs.table("chunks"), settings, judge)
+def _aliases(inputs: Inputs) -> pa.Table:
+    settings = MergingSettings.model_validate(inputs.settings("graphrag.merging"))
+    return resolve(inputs.table("entity_mentions"), inputs.table("chunks"), settings)
 
 
 def _asked(inputs: Inputs) -> tuple[LanguageModel, Prompts]:
@@ -169,13 +164,13 @@ INDEX = (
         ],
         checks={"entity_mentions": [NAMES_IN_TEXT]},
     ),
-    _extraction(
+    _step(
         _aliases,
         {
             "aliases": "Names of one entity share its id, with evidence; mentions keep their "
             "names, so that a merge can be undone."
         },
-        ("entity_mentions", "chunks", "embedding_model", *_MODEL),
+        ("entity_mentions", "chunks", "corpus_settings"),
         code_version="3",
     ),
     _extraction(

@@ -48,14 +48,6 @@ missing, in the same form; connections may join new entities to listed ones. Whe
 missing, reply with empty lists.\
 """
 
-SAME_ENTITY = f"""\
-Each of the two passages begins with a name, followed by what a collection says of what bears that
-name. Decide whether both are about one and the same thing: a name written or abbreviated in two
-ways, a full and a short one, an old and a new one, or one in two languages. They are not the same
-if one is a part, a member or an owner of the other, if they are of one kind or one family, or if
-the passages do not settle it. {_MATERIAL}\
-"""
-
 MERGE = f"""\
 The numbered passages are descriptions of one thing from different places of a collection; its name
 follows them. Write one description of it, of at most {{max_words}} words, in the third person, that
@@ -116,7 +108,6 @@ PROMPTS = Prompts(
         "extract": Prompt(EXTRACT, optional=frozenset({"example"})),
         "claims": Prompt(CLAIMS),
         "glean": Prompt(GLEAN, optional=frozenset({"missed"})),
-        "same_entity": Prompt(SAME_ENTITY),
         "merge": Prompt(MERGE, writes=True),
         "report": Prompt(REPORT, writes=True),
         "map": Prompt(MAP, writes=True),

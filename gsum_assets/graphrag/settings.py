@@ -62,13 +62,6 @@ class MergingSettings(SettingsTable):
         default=[],
         description="pairs of names that are never merged, such as [['Lin', 'Dr Lin']] (ours)",
     )
-    judged_from: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="cosine of two names from which the language model of extraction says whether "
-        "they are of one entity, one request for each pair; unset: by rules alone (ours)",
-    )
 
     @field_validator("apart", mode="before")
     @classmethod

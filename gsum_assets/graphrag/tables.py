@@ -103,7 +103,7 @@ TABLES = (
         ),
         text("name", "most frequent spelling"),
         label("entity_id", "the entity; null: pruned", nullable=True),
-        label("rule", "'own', 'title', 'short form', 'plural', 'acronym', 'model' or 'pruned'"),
+        label("rule", "'own', 'title', 'short form', 'plural', 'acronym' or 'pruned'"),
         texts("evidence_chunk_ids", "chunks that support the merge; none for 'own' and 'pruned'"),
         integer("n_mentions", "number of mentions of the name"),
     ),

@@ -39,7 +39,7 @@ def chunks_of(texts: dict[str, str]) -> pa.Table:
 
 
 def rows_of(corpus: Corpus, texts: dict[str, str] | None = None, **settings) -> dict[str, dict]:
-    found = resolve(mentions_of(corpus), chunks_of(texts or {}), MergingSettings(**settings)).rows
+    found = resolve(mentions_of(corpus), chunks_of(texts or {}), MergingSettings(**settings))
     assert found.schema == TABLES["graphrag.aliases"].schema
     keys = found["name_key"].to_pylist()
     assert keys == sorted(keys)
@@ -283,7 +283,7 @@ def test_noise_of_types_is_one_entity(why: str, corpus: Corpus) -> None:
 
 def test_types_guessed_by_the_extractive_model_separate_nothing() -> None:
     guessed = mentions_of({"a": ["Wren", "Wren:place"]}, EXTRACTIVE)
-    found = resolve(guessed, chunks_of({}), MergingSettings()).rows
+    found = resolve(guessed, chunks_of({}), MergingSettings())
     assert found["name_key"].to_pylist() == ["wren"]
 
 
@@ -299,7 +299,7 @@ def test_plurals_of_the_extractive_model_are_merged_within_documents(
         {d: ["; ".join(own) for own in c] for d, c in corpus.items()}, EXTRACTIVE
     )
     chunks = chunks_of({f"{document}{i}": "" for document in "ab" for i in range(3)})
-    found = resolve(mentions, chunks, MergingSettings()).rows
+    found = resolve(mentions, chunks, MergingSettings())
     assert len(set(found["entity_id"].to_pylist())) == n_entities
     assert found["entity_id"].null_count == 0
 

@@ -274,7 +274,7 @@ def test_homonyms_have_their_own_mentions_and_relationships() -> None:
     mentioned = table_of_rows(
         TABLES["graphrag.entity_mentions"], [row | {"model": "m"} for row in mentions]
     )
-    names = resolve(mentioned, TABLES["chunks"].empty(), MergingSettings()).rows
+    names = resolve(mentioned, TABLES["chunks"].empty(), MergingSettings())
     pairs = table_of_rows(TABLES["graphrag.relationship_mentions"], related)
     model = Scripted(lambda request: "Merged.")
     found = merge_entities(mentioned, pairs, names, model).rows

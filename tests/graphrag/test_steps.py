@@ -32,8 +32,7 @@ class Sections:
         table, _, rest = name.partition(".")
         if table == "prompts":
             return PROMPTS.built_in[rest.partition(".")[2]].text
-        chosen = {"answer": {"max_words": 50}, "graphrag.merging": {"judged_from": 0.9}}
-        return chosen.get(name, {})
+        return {"answer": {"max_words": 50}}.get(name, {})
 
 
 class Recorded(dict[str, Any]):
