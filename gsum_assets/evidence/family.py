@@ -101,7 +101,7 @@ FAMILY = Family(
                 "a sentence that was embedded before is not embedded again."
             },
             ("chunks", "embedding_model"),
-            code_version="2",
+            code_version="3",
             costs=[Cost("passage", "embedding_model", requests=15.7, tokens_in=20)],
         ),
     ),

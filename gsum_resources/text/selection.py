@@ -20,7 +20,7 @@ from gsum_resources.text.vocabulary import content_stems, n_words, words
 
 _OWN = frozenset(("i", "me", "my", "you", "your"))
 _HANGING = re.compile(
-    r"(?:which|that (?:is|was|you|we|they|are)|to|than|whereas|of|as|with)\b", re.I
+    r"…?(?:which|that (?:is|was|you|we|they|are)|to|than|whereas|of|as|with)\b", re.I
 )
 _IMPRINT = re.compile(r"https?://|www\.|\bcopyright\b|transcriber's note|\bISBN\b", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(?<!\bit)(?<!\bhe)(?<!\bthat)(?<!\bthere)['’]s\b", re.IGNORECASE)

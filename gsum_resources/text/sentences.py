@@ -23,7 +23,7 @@ _FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts
 _OPENS = "[\"'“‘(\\[「『]*"
 _CLOSES = "\"'”’)\\]」』）"
 _BOUNDARY = re.compile(
-    rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—])|[。！？｡]+[{_CLOSES}]*(?=.)"
+    rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—]|…\w)|[。！？｡]+[{_CLOSES}]*(?=.)"
 )
 _BREAK = re.compile(rf"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{{1,2}}[.)])[ \t])|(?<=[:\"”{ENDS}])[ \t]*\n")
 _BEGINS, _ENDED = re.compile(rf"{_OPENS}[{_FIRST}]"), re.compile(rf"[{ENDS}:][{_CLOSES}]*$")
@@ -46,16 +46,18 @@ class Sentence:
 
     Attributes
     ----------
-    text : trimmed, without its speaker.
+    text : trimmed, without its speaker; "…" is where a passage's border cuts it.
     speaker : name of the speaker; "" for prose.
     run : index of its run of joined passages.
     whole : False if a passage's border cuts its beginning or end.
+    turn : index of its turn in the run.
     """
 
     text: str
     speaker: str
     run: int
     whole: bool = True
+    turn: int = 0
 
 
 def read_sentences(passages: Sequence[str]) -> list[Sentence]:
@@ -76,41 +78,64 @@ def read_sentences(passages: Sequence[str]) -> list[Sentence]:
 
 def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> list[Sentence]:
     talk = turns(run, labels)
+    talk = join_interrupted(talk) if spoken else talk
     sentences: list[Sentence] = []
-    for position, turn in enumerate(join_interrupted(talk) if spoken else talk):
-        opens = position == 0 and not turn.speaker
+    for position, turn in enumerate(talk):
+        opens = position == 0 and not turn.speaker and not run.startswith("– ")
+        closes = position == len(talk) - 1
         read = _read_turn if len(turn.text) < _LONG_TURN else _read_turn.__wrapped__
         sentences += [
-            Sentence(text, turn.speaker, index, whole)
-            for text, whole in read(turn.text, opens, spoken)
+            Sentence(text, turn.speaker, index, whole, position)
+            for text, whole in read(turn.text, opens, closes, spoken)
         ]
     return sentences
 
 
 @lru_cache(maxsize=2**15)  # methods and questions share turns in their contexts; about 30 MB
-def _read_turn(turn: str, opens: bool, spoken: bool) -> Sequence[tuple[str, bool]]:
+def _read_turn(turn: str, opens: bool, closes: bool, spoken: bool) -> Sequence[tuple[str, bool]]:
     """Return the sentences of a turn, each with whether it is whole.
 
-    `opens`: a passage begins with it, perhaps inside a sentence.
+    `opens`, `closes`: a passage begins or ends with it, perhaps inside a sentence.
     """
     sentences: list[tuple[str, bool]] = []
-    for k, piece in enumerate(split_sentences(turn)):
+    pieces = split_sentences(turn)
+    for k, piece in enumerate(pieces):
+        is_first, is_last = opens and k == 0, closes and k == len(pieces) - 1
         # A passage that begins inside a sentence begins with a lower-case letter.
-        begins = not opens or k > 0 or bool(_BEGINS.match(piece))
-        whole = begins and bool(_ENDED.search(piece))
+        begins = not piece.startswith("…") and not (is_first and not _BEGINS.match(piece))
+        ends = bool(_ENDED.search(piece))
         texts = [(piece, True)]  # False: broken off
         if spoken:
             starts = _RESTART.split(tidy_spacing(piece))
             texts = [
-                (trim_speech(clause), start is starts[-1])
+                (trimmed, start is starts[-1])
                 for start in starts
                 for clause in split_clauses(start)
+                if (trimmed := trim_speech(clause))
             ]
         elif piece.count('"') % 2:  # a half of a split quotation
             opened = f'{piece}"' if piece[0] == '"' else piece
             texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
-        sentences += [(text, whole and complete) for text, complete in texts if text]
+        if texts and is_first and (not begins or (spoken and _may_go_on(turn))):
+            texts[0] = _cut_before(texts[0][0], piece), texts[0][1]
+        if texts and is_last and spoken and not ends:
+            texts[-1] = f"{texts[-1][0].rstrip('.')}…", texts[-1][1]
+        sentences += [(text, begins and ends and complete) for text, complete in texts]
     return tuple(sentences)
+
+
+def _may_go_on(turn: str) -> bool:
+    """Return whether the first word is a number, or a name that occurs inside sentences, too."""
+    word = turn.split(maxsplit=1)[0].strip(".,;:")
+    within = rf"[a-z,] {re.escape(word)}\b"
+    is_name = len(word) > 1 and (word.isupper() or re.search(within, turn) is not None)
+    return is_name or word[:1].isdigit()
+
+
+def _cut_before(text: str, piece: str) -> str:
+    """Return a sentence as cut at its beginning, in the case that its piece of the passage has."""
+    is_capital = text.startswith("…") or text.split()[0] in piece
+    return f"…{(text if is_capital else text[0].lower() + text[1:]).lstrip('…')}"
 
 
 def split_sentences(text: str) -> list[str]:
@@ -160,15 +185,21 @@ def render_sentences(sentences: Sequence[Sentence]) -> str:
     """
     spoken = any(sentence.speaker for sentence in sentences)
     lines: list[str] = []
-    last: str | None = None
+    last: Sentence | None = None
     for sentence in sentences:
-        if lines and (sentence.speaker == last or not spoken):
+        if last and (_is_same_turn(last, sentence) or not spoken):
             lines[-1] = f"{_ended(lines[-1])} {sentence.text}"
         else:
             label = f"{sentence.speaker}: " if sentence.speaker else "– " if spoken else ""
             lines.append(label + sentence.text)
-        last = sentence.speaker
+        last = sentence
     return "\n".join(lines)
+
+
+def _is_same_turn(before: Sentence, after: Sentence) -> bool:
+    """Return whether one speaker says two sentences; one without a name may be another."""
+    places = (before.run, before.turn), (after.run, after.turn)
+    return before.speaker == after.speaker and (bool(after.speaker) or places[0] == places[1])
 
 
 def _ended(text: str) -> str:

@@ -115,7 +115,9 @@ def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
             others.append(frozenset())
             continue
         lines = sum(1 for line in text.splitlines() if line.strip())
-        n_plain = labels.total() - len(timed)  # an agenda has times, and each label once
+        lines -= sum(text[m.end() : m.end() + 1] in ("", "\n") for m in begins)  # names alone
+        # an agenda has times without seconds, and each label once
+        n_plain = labels.total() - sum(time.count(":") == 1 for time in timed)
         if max(labels.values(), default=0) > 1 or (n_plain and 2 * n_plain >= lines):
             names.update(labels)
         else:

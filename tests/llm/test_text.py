@@ -257,6 +257,15 @@ def test_speakers_of_transcripts_in_many_forms(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "form", ["[{2}] {0}: {1}", "{2} {0}: {1}", "{0} [{2}]: {1}", "{0}  {2}\n{1}"]
+)
+def test_a_passage_of_a_timed_transcript_has_speakers_that_speak_once(form: str) -> None:
+    said = [("Ada", "We pay.", "00:01:02"), ("Tom", "No.", "00:01:10"), ("Eva", "Yes.", "00:02:01")]
+    text = "\n".join(["at the door.", *(form.format(*turn) for turn in said)])
+    assert speaker_labels([text]) == {"Ada", "Tom", "Eva"}
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "At 10:30 we met.\nShe came 10:45\nit rang 11:00\nthen at 11:30",
@@ -310,10 +319,50 @@ def test_one_passage_of_speech_among_prose_keeps_its_speaker() -> None:
     assert found["It came back."] == found["Chapter One: The lamp."] == ""
 
 
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("of April.\nMarit: We wait.\nDov: So be it.", "– …of April.\nMarit: We wait."),
+        ("and CERB pays.\nMarit: We wait.\nDov: So be it.", "– …CERB pays.\nMarit: We wait."),
+        ("Pell who drove. We saw Pell there.\nDov: So be it.", "– …Pell who drove. We saw Pell"),
+        ("25,000 falls away.\nMarit: We wait.\nDov: So be it.", "– …25,000 falls away.\nMarit:"),
+        ("Please note it.\nMarit: We wait.\nDov: So be it.", "– Please note it.\nMarit: We wait."),
+        (
+            "Marit: We wait.\nDov: So be it. There will be a",
+            "Marit: We wait.\nDov: So be it. There",
+        ),
+        ("Marit: We wait for\nDov: So be it.", "Marit: We wait for.\nDov: So be it."),
+        ("because it leaks. The boat is red.", "…because it leaks. The boat is red."),
+        ("The boat is red. It leaks at the", "The boat is red. It leaks at the"),
+    ],
+)
+def test_sentences_cut_by_a_border_are_shown_as_cut(passage: str, shown: str) -> None:
+    once = render_sentences(read_sentences([passage]))
+    assert once.startswith(shown)
+    assert once.endswith("There will be a…") == passage.endswith("There will be a")
+    assert render_sentences(read_sentences([once])) == once
+
+
+def test_a_cut_sentence_is_a_sentence_of_its_own() -> None:
+    assert split_sentences("It is red. …because it leaks. … So be it.") == [
+        "It is red.",
+        "…because it leaks. …",
+        "So be it.",
+    ]
+
+
+def test_nobody_without_a_name_goes_on_for_another() -> None:
+    texts = ["of April. It was late.\nMarit: We wait.", "the red boat.\nMarit: So be it."]
+    cut = [s for s in read_sentences(texts) if not s.speaker]
+    assert render_sentences([*cut, Sentence("We wait.", "Marit", 2)]) == (
+        "– …of April. It was late.\n– …the red boat.\nMarit: We wait."
+    )
+
+
 def test_cut_turns_have_no_speaker() -> None:
     found = speakers([MEETING[40:], "of April.\nMarit: We wait.\nDov: So be it."])
     assert found["I move that there's a safety officer for the rails and the hatch."]
-    assert found["Of April."] == ""
+    assert found["…of April."] == ""
 
 
 @each("what ends a turn")
