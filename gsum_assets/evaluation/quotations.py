@@ -151,9 +151,9 @@ class DocumentWords:
 
 
 def words_of(sentence: str) -> list[str]:
-    """Return the words of a sentence, without the last one where "…" may have cut it."""
+    """Return the words of a sentence, without the last one where "…" directly behind cuts it."""
     words = [match[0].casefold() for match in _WORD.finditer(sentence)]
-    return words[:-1] if len(words) > 1 and sentence.rstrip().endswith("…") else words
+    return words[:-1] if len(words) > 1 and re.search(r"\S…\s*$", sentence) else words
 
 
 def disjoint(spans: Iterable[Span]) -> list[Span]:

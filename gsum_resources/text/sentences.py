@@ -119,7 +119,7 @@ def _read_turn(turn: str, opens: bool, closes: bool, spoken: bool) -> Sequence[t
         if texts and is_first and (not begins or (spoken and _may_go_on(turn))):
             texts[0] = _cut_before(texts[0][0], piece), texts[0][1]
         if texts and is_last and spoken and not ends:
-            texts[-1] = f"{texts[-1][0].rstrip('.')}…", texts[-1][1]
+            texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
         sentences += [(text, begins and ends and complete) for text, complete in texts]
     return tuple(sentences)
 

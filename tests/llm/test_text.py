@@ -339,7 +339,7 @@ def test_one_passage_of_speech_among_prose_keeps_its_speaker() -> None:
 def test_sentences_cut_by_a_border_are_shown_as_cut(passage: str, shown: str) -> None:
     once = render_sentences(read_sentences([passage]))
     assert once.startswith(shown)
-    assert once.endswith("There will be a…") == passage.endswith("There will be a")
+    assert once.endswith("There will be a …") == passage.endswith("There will be a")
     assert render_sentences(read_sentences([once])) == once
 
 
