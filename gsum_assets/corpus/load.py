@@ -4,6 +4,7 @@ Bytes are decoded (`decoding`). A text is kept unchanged except that a byte orde
 and the line ends CR LF and CR become LF. Files of other formats are converted (`conversion`).
 """
 
+import datetime as dt
 import hashlib
 import json
 import re
@@ -18,14 +19,16 @@ from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.decoding import NotTextError, decode, is_blank
 from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.metadata import as_json, metadata_of, split_front_matter
-from gsum_assets.corpus.records import Record, too_large
+from gsum_assets.corpus.records import Record, file_title, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_resources.text.dates import date_of_name, date_of_text
 
 FEWEST_BUCKETS, MOST_BUCKETS = 8, 1024
 N_BUCKETS = FEWEST_BUCKETS
 """Buckets of a small corpus."""
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+_DATE_KEYS = ("date", "datum", "fecha", "published", "created")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Document:
     cites: tuple[str, ...] | None = None
     encoding: str | None = None
     metadata: str | None = None
+    file: str | None = None
+    date: dt.date | None = None
+    date_source: str | None = None
 
     @property
     def n_words(self) -> int:
@@ -213,14 +219,19 @@ def with_file_dates(
 ) -> list[Document]:
     """Return documents with the date of their file as metadata `modified`, unless they state one.
 
+    It is also the date of a document that states none.
+
     Parameter `modified`: when the files were last modified, by document id; None: not known.
     """
     dated = []
     for document in documents:
-        metadata, date = json.loads(document.metadata or "{}"), modified.get(document.document_id)
-        if date and "modified" not in metadata:
-            metadata["modified"] = date.date().isoformat()
-        dated.append(replace(document, metadata=as_json(metadata)))
+        metadata, time = json.loads(document.metadata or "{}"), modified.get(document.document_id)
+        if time and "modified" not in metadata:
+            metadata["modified"] = time.date().isoformat()
+        document = replace(document, metadata=as_json(metadata))
+        if time and document.date is None:
+            document = replace(document, date=time.date(), date_source="file time")
+        dated.append(document)
     return dated
 
 
@@ -256,14 +267,38 @@ def _document(record: Record, max_bytes: int) -> Document:
     if record.line and encoding == "utf-8":  # as records are expected to be
         encoding = None
     text = text.rstrip()  # so that blanks added by an editor change nothing downstream
+    title, known = _title(record, text), metadata_of(metadata)
     return Document(
         record.document_id,
-        _title(record, text),
+        title,
         text,
         _cites(record),
         encoding,
-        as_json(metadata_of(metadata)),
+        as_json(known),
+        record.file if record.line == 0 else None,
+        *_date(record, title, text, known),
     )
+
+
+def _date(
+    record: Record, title: str, text: str, metadata: Mapping[str, Any]
+) -> tuple[dt.date | None, str | None]:
+    """Return the date that a document states, or the name of its file, and where it stands."""
+    stated = {key.casefold(): str(value) for key, value in metadata.items()}
+    values = [stated[key] for key in _DATE_KEYS if key in stated]
+    name = file_title(record.file) if record.line == 0 else ""
+    first = text if record.converter != ".mbox" else ""  # a mailbox has messages of many days
+    heading = title if title not in (name, record.document_id) else ""
+    source = "front matter" if record.line == 0 else "column"
+    dates = [
+        *((source, date_of_text(value)) for value in values),
+        ("first lines", date_of_text(first, heading)),
+        ("file name", date_of_name(name)),
+    ]
+    for source, found in dates:
+        if found:
+            return found.day, f"{source}, month" if found.is_month else source
+    return None, None
 
 
 def _title(record: Record, text: str) -> str:

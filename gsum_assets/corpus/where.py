@@ -8,7 +8,10 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
-COLUMNS = ("document_id", "title", "n_words", "cites", "encoding", "metadata")
+COLUMNS = (
+    *("document_id", "title", "n_words", "cites", "encoding", "metadata"),
+    *("file", "date", "date_source"),
+)
 """Columns of the table `documents` that a condition may use."""
 
 _LIMITS: dict[str, Any] = {

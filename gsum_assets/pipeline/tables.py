@@ -97,6 +97,14 @@ TABLES: Mapping[str, Table] = {
                 "file: metadata->>'date'; null: none",
                 nullable=True,
             ),
+            text("file", "the file that it is, in the corpus folder; null: a row", nullable=True),
+            Column("date", pa.date32(), "its date, the first of a month alone; null: none", True),
+            label(
+                "date_source",
+                "where the date stands: 'front matter', 'column', 'first lines', 'file name', or "
+                "'file time' if nowhere; the first four with ', month' for a month alone",
+                nullable=True,
+            ),
         ),
         document_table(
             "rejected_documents",

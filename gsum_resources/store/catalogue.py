@@ -349,6 +349,7 @@ def duckdb_type(kind: pa.DataType) -> str:
         pa.float32(): "FLOAT",
         pa.float64(): "DOUBLE",
         pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
+        pa.date32(): "DATE",
     }
     return names[kind]
 

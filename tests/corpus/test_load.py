@@ -68,13 +68,15 @@ def test_any_mix_of_formats(tmp_path):
         ("sub/documents.jsonl:1", False),
     ]
     assert documents == [
-        Document("b", "b", "plain", encoding="utf-8"),
+        Document("b", "b", "plain", encoding="utf-8", file="b.txt"),
         Document("c", "C", "two\nlines, one cell"),
         Document("7", "7", "seven"),
         Document("j", "J", "json"),
         Document("p", "p", "parquet"),
         Document(
-            "notes--2024--a", "The heading", "intro\n# The heading #\n# second", encoding="utf-8"
+            *("notes--2024--a", "The heading", "intro\n# The heading #\n# second"),
+            encoding="utf-8",
+            file="notes/2024/a.md",
         ),
     ]
     assert [(s.document_id, s.file, s.line) for s in scan(tmp_path, SETTINGS)] == [

@@ -33,7 +33,8 @@ ROWS = st.lists(
         {"document_id": TEXT, "title": TEXT, "text": TEXT}
         | {"n_words": st.integers(0, 2**31 - 1)}
         | {"cites": st.none() | st.lists(TEXT, max_size=3), "encoding": st.none() | TEXT}
-        | {"metadata": st.none() | TEXT}
+        | {"metadata": st.none() | TEXT, "file": st.none() | TEXT}
+        | {"date": st.none() | st.dates(), "date_source": st.none() | TEXT}
     ),
     max_size=6,
 )
