@@ -269,7 +269,7 @@ def test_slides_are_read_by_place_without_hidden_ones() -> None:
     deck.save(buffer)
     found = convert(".pptx", buffer.getvalue())
     assert found.text.split("\n\n") == [
-        "Shown [2]", "right", "last", "[picture: A pie]", "[chart: Rent by year]", ""
+        "Shown [2]", "right", "last", "[picture: A pie]", "[chart: Rent by year; Rent: a 1]", ""
     ]  # fmt: skip
     assert found.left_out.startswith("1 hidden slide")
 

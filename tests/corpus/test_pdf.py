@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.corpus.conversion.formats import ConversionError, raised
+from gsum_assets.corpus.conversion.formats import ConversionError
+from gsum_assets.corpus.conversion.marks import raised
 from gsum_assets.corpus.conversion.pdf import Line, joined
 from gsum_assets.corpus.conversion.worker import convert
 from gsum_assets.corpus.load import load

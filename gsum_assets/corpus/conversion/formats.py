@@ -119,11 +119,11 @@ def readable_as(kind: str, remedy: str) -> Iterator[None]:
         raise ConversionError(f"not readable as {kind} ({reason}); {remedy}") from error
 
 
-def with_text(title: str, text: str) -> Converted:
+def with_text(title: str, text: str, left_out: str = "") -> Converted:
     """Return a document without pages, or raise `ConversionError` if it has no text."""
     if not text.strip():
         raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(title, text)
+    return Converted(title, text, left_out=left_out)
 
 
 def paged(
@@ -151,7 +151,12 @@ def counted(*left_out: tuple[str, Sequence[str]]) -> str:
             n_words = sum(len(text.split()) for text in texts)
             shown = f"{n_words:,} word{'s' if n_words > 1 else ''}"
         parts.append(f"{len(texts):,} {name if len(texts) == 1 else _plural(name)} ({shown})")
-    return "; ".join(parts)[:_LONGEST_COUNT]
+    return cut(parts)
+
+
+def cut(left_out: Sequence[str]) -> str:
+    """Return what was left out of the parts of a file, as long as metadata may be."""
+    return "; ".join(left_out)[:_LONGEST_COUNT]
 
 
 _QUOTED = ("running line", "line in a broken font", "hidden sheet")
@@ -176,31 +181,6 @@ def remark(author: str, text: str) -> str:
 def _plural(name: str) -> str:
     head, *tail = re.split(r"(?= of | in | or )", name)
     return "".join([f"{head}s", *tail])
-
-
-def raised(before: str, run: str, is_note: bool = False) -> str:
-    """Return a superscript as it is read behind a text: `^6` of a power, ` [3]` of a note.
-
-    Ordinals and single signs stay as they are: 19th, word*.
-    """
-    run = run.strip()
-    if not run or _UNMARKED.fullmatch(run):
-        return run
-    if not before.strip() or before[-1] in "([/ \n":
-        return f"[{run}] " if run[0].isdigit() else run
-    if is_note and not run.startswith("["):
-        return f" [{run}]"
-    if not _NOTE.fullmatch(run):
-        return f"^{run}" if len(run) < 4 else f" {run}"
-    number, word = _LAST_NUMBER.search(before), _LAST_WORD.search(before)
-    is_power = (number and len(number[0]) < 3) or (word and len(word[0]) < 3)
-    return f"^{run}" if is_power else f" [{run}]"
-
-
-_UNMARKED = re.compile(r"st|nd|rd|th|er|ère|re|e|ème|o|a|os|as|TM|SM|\W|[*†‡§]+", re.IGNORECASE)
-_NOTE = re.compile(r"\d{1,3}([,–-] ?\d{1,3})*")
-_LAST_NUMBER = re.compile(r"(?<![^\s(×·*])[\d.,]*\d$")
-_LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+$")
 
 
 def tidied(text: str) -> str:

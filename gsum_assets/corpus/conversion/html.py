@@ -14,12 +14,15 @@ from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
     Report,
+    counted,
+    cut,
     readable_as,
     single_blank_lines,
     tidied,
     useful_title,
+    with_text,
 )
-from gsum_assets.corpus.conversion.marks import marked, ticked
+from gsum_assets.corpus.conversion.marks import marked, removed_from, shown, whole_runs
 from gsum_assets.corpus.decoding import NotTextError, decode
 
 _UNREAD = (
@@ -67,6 +70,38 @@ def xml_root(content: bytes) -> Any:
     return root
 
 
+def drawn(root: Any) -> str:
+    """Return titles and numbers of a chart, or the texts of a diagram, of an Office file; or ""."""
+
+    def words(element: Any) -> str:
+        return " ".join("".join(element.xpath(".//text()")).split())
+
+    def points(series: Any, *names: str) -> dict[str, str]:
+        found = (p for n in names for p in series.xpath(f"./*[local-name()='{n}']//*[@idx]"))
+        return {point.get("idx"): words(point) for point in reversed(list(found))}
+
+    if root.tag.endswith("}dataModel"):
+        lines = [words(text) for text in root.xpath(".//*[local-name()='pt']//*[local-name()='p']")]
+    else:
+        lines = [words(title) for title in root.iter("{*}title")]
+        for series in root.iter("{*}ser"):
+            values, names = points(series, "val", "yVal"), points(series, "cat", "xVal")
+            keys = sorted(values, key=int)
+            shown = ", ".join(
+                f"{names.get(key, '')} {_number(values[key])}".strip() for key in keys
+            )
+            lines.append(": ".join(filter(None, [*points(series, "tx").values(), shown])))
+    text = "; ".join(filter(None, lines))
+    return text and f"[{'diagram' if root.tag.endswith('}dataModel') else 'chart'}: {text}]"
+
+
+def _number(text: str) -> str:
+    try:
+        return f"{float(text):.12g}"
+    except ValueError:
+        return text
+
+
 def decoded(content: bytes, charset: str | None = None) -> str:
     """Return the text of a page, decoded by mark, `charset`, declaration, or detection."""
     from bs4.dammit import EncodingDetector
@@ -95,19 +130,28 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
 
     soup = BeautifulSoup(_EMPTY_TAG.sub(r"<\1\2></\1>", html), "lxml")
     title = _title(soup)
-    hidden = marked(soup)
-    for tag in [] if whole else soup.select(_UNREAD):
-        tag.decompose()
+    removed = marked(soup)
     root: Any = soup.body or soup
     if not whole:
+        frame = removed_from(soup.select(_UNREAD))
         for tag in root.find_all(["div", "ul", "table", "p"]):
             attributes = tag.attrs or {}  # None within a removed tag
             names = [*(attributes.get("class") or ()), attributes.get("id") or ""]
             if any(_NAVIGATION.fullmatch(name) for name in names):
-                tag.decompose()
-        root = _main(root)
+                frame += removed_from([tag])
+        main = _main(root)
+        if main is not root:
+            main.extract()
+            frame += removed_from([root])
+        root, removed["part of the page's frame"] = main, frame
     _unmerge(soup, root)
-    return Converted(title, _markdown(root), left_out=hidden)
+    return Converted(title, _markdown(root), left_out=counted(*removed.items()))
+
+
+def from_body(body: str, title: str = "", tail: str = "") -> Converted:
+    """Return the whole text of a body in HTML with a tail, or raise `ConversionError` without."""
+    page = html_to_markdown(f"<body>{whole_runs(body)}</body>", whole=True)
+    return with_text(title, page.text and page.text + tail, page.left_out)
 
 
 def _main(root: Any) -> Any:
@@ -185,7 +229,7 @@ def _markdown(root: Any) -> str:
         wrap=True,  # joins the lines of a paragraph
         wrap_width=None,
     )
-    text = ticked(tidied(converter.convert_soup(root)).replace("\xa0", " "))
+    text = shown(tidied(converter.convert_soup(root)).replace("\xa0", " "))
     text = _NOTE_BLANKS.sub(r"\1 ", text)
     return single_blank_lines("\n".join(line.rstrip() for line in text.split("\n")))
 
@@ -222,7 +266,7 @@ def convert_epub(content: bytes, report: Report) -> Converted:
     if not text:
         raise ConversionError("the book has no text, perhaps only pictures; remove it")
     title = root.findtext(".//d:title", "", _XML_NAMES)
-    return Converted(useful_title(title), text, left_out="; ".join(left_out)[:900])
+    return Converted(useful_title(title), text, left_out=cut(left_out))
 
 
 def _chapters(package: Any, folder: str) -> list[str]:

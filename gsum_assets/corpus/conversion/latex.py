@@ -10,18 +10,17 @@ from gsum_assets.corpus.conversion.formats import (
     Report,
     counted,
     decoded_text,
-    raised,
     readable_as,
     single_blank_lines,
     useful_title,
     with_text,
 )
+from gsum_assets.corpus.conversion.marks import END, RAISED, STRUCK, shown
 
 _BODY = re.compile(
     r"(?<!\\)\\begin\s*\{document\}(.*?)(?:(?<!\\)\\end\s*\{document\}|\Z)", re.DOTALL
 )
-_RAISED = re.compile("\ue000([^\ue000\ue001]*)\ue001")
-_STRUCK = re.compile("(\\w?)\ue002([^\ue003]*)(?=\ue003)")
+_OUTER_ITEM = "\ufddf"  # before an item of a list that one with numbers contains
 _ITEM = re.compile(r"\n- ")
 _UNIT = re.compile(r"\\([A-Za-z]+)")
 _UNIT_SIGNS = {"percent": "%", "per": " per", "squared": "^2", "cubed": "^3", "degreeCelsius": "°C"}
@@ -49,22 +48,12 @@ def convert_latex(content: bytes, _: Report) -> Converted:
         if body:
             _text(decoder, source[: body.start()])  # for the title alone
         text = _text(decoder, body[1] if body else source)
-    while match := _RAISED.search(text):
-        before = text[: match.start()]
-        shown = raised(before[-60:], match[1])
-        if re.match(r"/\d", text[match.end() :]):  # a fraction
-            shown = f" {match[1]}" if before[-1:].isdigit() else match[1]
-        text = before + shown + text[match.end() :]
-    text = _STRUCK.sub(
-        lambda struck: f"{struck[1]} "[: 2 * bool(struck[1])] + f"~~{struck[2]}~~", text
-    )
-    text = re.sub(r"~~\ue003(?=\w)", "~~ ", text).replace("\ue003", "").replace("\ue004", "-")
-    text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
-    title = useful_title(decoder.titles[0]) if decoder.titles else ""
+    text = shown(text).replace(_OUTER_ITEM, "-").replace("\xa0", " ")
+    text = "\n".join(line.strip() for line in text.split("\n"))
+    title = useful_title(shown(decoder.titles[0])) if decoder.titles else ""
     heading = f"# {title}\n\n" if title else ""
     text = single_blank_lines(text)
-    text = with_text(title, heading + text if text else "").text
-    return Converted(title, text, left_out=counted(("hidden part", hidden)))
+    return with_text(title, text and heading + text, counted(("hidden part", hidden)))
 
 
 def _decoder() -> Any:
@@ -174,7 +163,7 @@ def _numbered(node: Any, l2tobj: Any) -> str:
 
 
 def _listed(node: Any, l2tobj: Any) -> str:  # an outer list does not number its items
-    return _ITEM.sub("\n\ue004 ", l2tobj.nodelist_to_text(node.nodelist))
+    return _ITEM.sub(f"\n{_OUTER_ITEM} ", l2tobj.nodelist_to_text(node.nodelist))
 
 
 def _heading(level: int) -> Callable[[Any, Any], str]:
@@ -207,7 +196,7 @@ _MACROS: dict[str, tuple[str | None, Any]] = {
     **_alike("makebox framebox", "[[{", "%(3)s"),
     **_alike("multicolumn multirow resizebox", "{{{", "%(3)s"),
     **_alike("footnote footnotetext", "[{", " (%(2)s)"),
-    **_alike("sout st xout cancel", "{", "\ue002%s\ue003"),
+    **_alike("sout st xout cancel", "{", f"{STRUCK}%s{END}"),
     **_alike("SI qty", "[{{", _quantity),
     **_alike("si unit", "[{", _quantity),
     **_alike("SIrange qtyrange", "[{{{", _quantity),
@@ -215,7 +204,7 @@ _MACROS: dict[str, tuple[str | None, Any]] = {
     "verb": (None, lambda node: node.nodeargd.verbatim_text),
     **{"hyperref": ("[{", "%(2)s"), "parbox": ("[[[{{", "%(5)s"), "raisebox": ("{[[{", "%(4)s")},
     **{"caption": ("*[{", "\n%(3)s\n"), "enquote": ("*{", "“%(2)s”"), "footnotemark": ("[", "")},
-    **{"textsuperscript": ("{", "\ue000%s\ue001"), "ang": ("[{", "%(2)s°")},
+    **{"textsuperscript": ("{", f"{RAISED}%s{END}"), "ang": ("[{", "%(2)s°")},
     **{"maketitle": (None, ""), "tableofcontents": (None, ""), "today": (None, "")},
     **{"pounds": ("", "£"), "S": ("", "§"), "P": ("", "¶"), "euro": ("", "€")},
     **{"TeX": ("", "TeX"), "LaTeX": ("", "LaTeX"), "checkmark": ("", "✓")},

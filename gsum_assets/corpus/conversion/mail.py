@@ -10,6 +10,7 @@ from gsum_assets.corpus.conversion.formats import (
     ConversionError,
     Converted,
     Report,
+    cut,
     tidied,
     useful_title,
 )
@@ -29,13 +30,15 @@ def convert_message(content: bytes, _: Report) -> Converted:
     if not any(_header(message, name) for name in (*_HEADERS, "Subject")):
         raise ConversionError("no mail: it has no header From, To, Date or Subject; save it again")
     attached: list[str] = []
-    body = _body(message, attached)
+    left_out: list[str] = []
+    body = _body(message, attached, left_out)
     if not body.strip() and not subject:
         raise ConversionError("the message has no text; remove it")
     head = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
     tail = [f"Attached, not read: {', '.join(attached)}"] if attached else []
     blocks = [f"# {subject or 'No subject'}", "\n".join(head), body.strip(), *tail]
-    return Converted(useful_title(subject), "\n\n".join(block for block in blocks if block))
+    text = "\n\n".join(block for block in blocks if block)
+    return Converted(useful_title(subject), text, left_out="; ".join(left_out))
 
 
 def convert_mailbox(content: bytes, report: Report) -> Converted:
@@ -46,16 +49,18 @@ def convert_mailbox(content: bytes, report: Report) -> Converted:
     ends = [*(begin.start() for begin in begins[1:]), len(normalized)]
     if not begins or begins[0].start():
         raise ConversionError('no mailbox: it does not begin with a line "From …"; export it again')
-    texts = []
+    texts, left_out = [], []
     for start, end in zip(starts, ends, strict=True):
         message = re.sub(rb"^>(>*From )", rb"\1", normalized[start:end], flags=re.MULTILINE)
         try:
-            texts.append(convert_message(message, report).text)
+            converted = convert_message(message, report)
         except ConversionError:  # skip empty messages of a mailbox
             continue
+        texts.append(converted.text)
+        left_out += [f"message {len(texts)}: {converted.left_out}"] * bool(converted.left_out)
     if not texts:
         raise ConversionError("the mailbox has no text; remove it")
-    return Converted("", "\n\n".join(texts))
+    return Converted("", "\n\n".join(texts), left_out=cut(left_out))
 
 
 def _is_border(content: bytes, border: re.Match[bytes]) -> bool:
@@ -73,7 +78,7 @@ def _header(message: EmailMessage, name: str) -> str:
     return " ".join(value.encode("utf-8", "replace").decode().replace("\0", "").split())
 
 
-def _body(part: EmailMessage, attached: list[str]) -> str:
+def _body(part: EmailMessage, attached: list[str], left_out: list[str]) -> str:
     """Return the text of a message or of a part; add the names of what is not read to `attached`.
 
     Of alternatives that say the same the plain one counts, of others the longer one or both.
@@ -83,10 +88,10 @@ def _body(part: EmailMessage, attached: list[str]) -> str:
         forwarded = cast(EmailMessage, part.get_payload(0))
         lines = [f"{n}: {v}" for n in (*_HEADERS, "Subject") if (v := _header(forwarded, n))]
         head = ["Forwarded message", *lines]
-        return "\n".join(head) + "\n\n" + _body(forwarded, attached)
+        return "\n".join(head) + "\n\n" + _body(forwarded, attached, left_out)
     if part.is_multipart():
         parts = cast(list[EmailMessage], part.get_payload())
-        texts = [_body(inner, attached) for inner in parts]
+        texts = [_body(inner, attached, left_out) for inner in parts]
         if kind == "multipart/alternative":
             texts = _alternatives(texts)
         return "\n\n".join(text.strip("\n") for text in texts if text.strip())
@@ -97,7 +102,9 @@ def _body(part: EmailMessage, attached: list[str]) -> str:
     content = payload if isinstance(payload, bytes) else b""
     charset = part.get_content_charset()
     if kind == "text/html":
-        return html_to_markdown(decoded(content, charset), whole=True).text
+        page = html_to_markdown(decoded(content, charset), whole=True)
+        left_out += [page.left_out] if page.left_out else []
+        return page.text
     return tidied(decoded(content, charset))
 
 

@@ -16,15 +16,16 @@ from gsum_assets.corpus.conversion.formats import (
     Report,
     counted,
     paged,
-    raised,
     readable_as,
     useful_title,
 )
-from gsum_assets.corpus.conversion.html import xml_root
+from gsum_assets.corpus.conversion.html import drawn, xml_root
+from gsum_assets.corpus.conversion.marks import RAISED, STRUCK, in_marks, shown, whole_runs
 from gsum_assets.corpus.conversion.word import WordFile
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
 
 
@@ -42,9 +43,9 @@ def convert_pptx(content: bytes, report: Report) -> Converted:
     title = _title(content, "PowerPoint", "ppt/presentation.xml")
     with _readable_by("PowerPoint"):
         slides = list(Presentation(io.BytesIO(content)).slides)
-        texts, hidden = [], []
+        texts, hidden, shapes = [], [], []
         for number, slide in enumerate(slides, start=1):
-            text = "\n\n".join(_blocks(slide))
+            text = "\n\n".join(_blocks(slide, shapes))
             is_hidden = slide.element.get("show") in ("0", "false")
             hidden += [text] if is_hidden else []
             texts.append("" if is_hidden else text)
@@ -54,7 +55,7 @@ def convert_pptx(content: bytes, report: Report) -> Converted:
             f"no text on its {len(texts):,} slides, perhaps only pictures; describe them in text, "
             "or remove it"
         )
-    left_out = counted(("hidden slide", hidden))
+    left_out = counted(("hidden slide", hidden), ("hidden part", shapes))
     return replace(paged(title, texts), left_out=left_out)
 
 
@@ -78,16 +79,16 @@ def _readable_by(program: str) -> AbstractContextManager[None]:
     return readable_as(program, f"open it in {program} and save it again, or download it again")
 
 
-def _blocks(slide: Any) -> Iterator[str]:
-    """Yield the texts of a slide as Markdown."""
+def _blocks(slide: Any, hidden: list[str]) -> Iterator[str]:
+    """Yield the texts of a slide as Markdown; those of hidden shapes are added to `hidden`."""
     title = slide.shapes.title
     if title is not None and title.text_frame.text.strip():
-        yield f"## {' '.join(title.text_frame.text.split())}"
+        yield f"## {' '.join(_frame(title.text_frame).split())}"
     for shape in _by_place(slide.shapes):
         if title is None or shape.shape_id != title.shape_id:
-            yield from _texts(shape)
+            yield from _texts(shape, hidden)
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
-        yield from [f"Notes: {_clean(notes.text)}"] if notes.text.strip() else []
+        yield from [f"Notes: {_frame(notes)}"] if notes.text.strip() else []
 
 
 def _by_place(shapes: Any) -> list[Any]:
@@ -102,22 +103,35 @@ def _by_place(shapes: Any) -> list[Any]:
     return [entry[3] for row in rows for entry in sorted(row, key=lambda entry: entry[1])]
 
 
-def _texts(shape: Any) -> Iterator[str]:
+def _texts(shape: Any, hidden: list[str]) -> Iterator[str]:
     described = shape.element.xpath("./*/p:cNvPr/@descr")
+    if "1" in shape.element.xpath("./*/p:cNvPr/@hidden"):
+        hidden.append(" ".join(shape.element.xpath(".//a:t/text()")))
+        return
     if described and described[0].strip():
         yield f"[picture: {' '.join(described[0].split())}]"
     if hasattr(shape, "shapes"):  # a group
         for inner in _by_place(shape.shapes):
-            yield from _texts(inner)
+            yield from _texts(inner, hidden)
     elif getattr(shape, "has_table", False):
-        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        rows = [
+            [" ".join(_frame(c.text_frame).split()) for c in row.cells] for row in shape.table.rows
+        ]
         yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     elif getattr(shape, "has_chart", False):
-        titles = shape.chart._chartSpace.xpath(".//c:title//a:t/text()")
-        if text := " ".join(" ".join(titles).split()):
-            yield f"[chart: {text}]"
+        yield from filter(None, [drawn(shape.chart._chartSpace)])
+    elif parts := shape.element.xpath(".//*[local-name()='relIds']"):  # a diagram
+        data = shape.part.related_part(parts[0].get(f"{_REL}dm"))
+        yield from filter(None, [drawn(xml_root(data.blob))])
     elif shape.has_text_frame and shape.text_frame.text.strip():
-        yield _clean("\v".join(map(_paragraph, shape.text_frame.paragraphs)))
+        yield _frame(shape.text_frame)
+
+
+def _frame(frame: Any) -> str:
+    """Return the lines of a text frame; PowerPoint breaks lines with a vertical tab."""
+    text = shown(whole_runs("\v".join(map(_paragraph, frame.paragraphs))))
+    lines = (line.strip() for line in text.replace("\v", "\n").splitlines())
+    return "\n".join(line for line in lines if line)
 
 
 def _paragraph(paragraph: Any) -> str:
@@ -127,20 +141,10 @@ def _paragraph(paragraph: Any) -> str:
         words = "".join(t.text or "" for t in run.xpath("./a:t")) or "\v" * run.tag.endswith("}br")
         properties = run.find(f"{_DRAWING}rPr")
         form = properties.attrib if properties is not None else {}
-        if form.get("strike", "noStrike") != "noStrike" and words.strip():
-            words = f"{' ' * text[-1:].isalnum()}~~{words}~~"
-        elif int(form.get("baseline", 0)) > 0:
-            words = raised(text, words)
-        elif text.endswith("~~") and words[:1].isalnum():
-            words = f" {words}"
-        text += words
+        is_raised = int(form.get("baseline", 0)) > 0
+        is_struck = form.get("strike", "noStrike") != "noStrike"
+        text += in_marks(words, RAISED * is_raised, STRUCK * is_struck)
     return text
-
-
-def _clean(text: str) -> str:
-    """Return stripped lines; PowerPoint breaks lines with a vertical tab."""
-    lines = (line.strip() for line in text.replace("\v", "\n").splitlines())
-    return "\n".join(line for line in lines if line)
 
 
 def convert_workbook(content: bytes, report: Report) -> Converted:
@@ -183,7 +187,6 @@ def convert_workbook(content: bytes, report: Report) -> Converted:
 
 _LINES = re.compile(rb"<(row|col)\b([^>]*\bhidden=\"(?:1|true)\"[^>]*)>")
 _ATTRIBUTE = re.compile(rb"\b(r|min|max)=\"(\d+)\"")
-_RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 def _hidden_lines(content: bytes) -> dict[str, list[int]]:
@@ -197,7 +200,7 @@ def _hidden_lines(content: bytes) -> dict[str, list[int]]:
         targets = {r.get("Id"): posixpath.join("/xl", r.get("Target"))[1:] for r in relations}
         hidden: dict[str, list[int]] = {}
         for sheet in xml_root(archive.read("xl/workbook.xml")).iterfind(".//{*}sheet"):
-            part = targets.get(sheet.get(_RELATED), "")
+            part = targets.get(sheet.get(f"{_REL}id"), "")
             data = archive.read(part) if part in archive.namelist() else b""
             for kind, attributes in _LINES.findall(data):
                 at = {name: int(value) for name, value in _ATTRIBUTE.findall(attributes)}

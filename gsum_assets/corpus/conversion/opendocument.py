@@ -11,18 +11,17 @@ from gsum_assets.corpus.conversion.formats import (
     Converted,
     Report,
     accepted,
-    counted,
     readable_as,
     remark,
     useful_title,
-    with_text,
 )
-from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
+from gsum_assets.corpus.conversion.html import drawn, from_body, xml_root
+from gsum_assets.corpus.conversion.marks import LOWERED, RAISED, STRUCK, in_marks, left_out
 
 _TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
 _ODF = "urn:oasis:names:tc:opendocument:xmlns:"
 _TEXT, _TABLE, _STYLE = f"{{{_ODF}text:1.0}}", f"{{{_ODF}table:1.0}}", f"{{{_ODF}style:1.0}}"
-_DRAW, _OFFICE, _CHART = (f"{{{_ODF}{name}:1.0}}" for name in ("drawing", "office", "chart"))
+_DRAW, _OFFICE = f"{{{_ODF}drawing:1.0}}", f"{{{_ODF}office:1.0}}"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _TAGS = {
     f"{_TEXT}p": "p",
@@ -35,7 +34,6 @@ _TAGS = {
 _BLANKS = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": "<br/>"}
 _UNREAD = frozenset(
     {
-        f"{_TEXT}tracked-changes",  # deleted text
         f"{_TEXT}table-of-content",
         f"{_TEXT}sequence-decls",
         f"{_TABLE}covered-table-cell",  # by a cell that spans columns or rows
@@ -67,39 +65,34 @@ class _Text:
         self._root = xml_root(archive.read("content.xml"))
         self._styles: dict[str, Any] = {}
         self._numbered: set[str] = set()
-        self._left_out: dict[str, list[str]] = {}
         self._n_comments = 0
         common = xml_root(archive.read("styles.xml")) if "styles.xml" in self._names else None
         for root in (self._root, common) if common is not None else (self._root,):
             for style in root.iter(f"{_STYLE}style"):
-                properties = style.find(f"{_STYLE}text-properties")
-                self._styles[style.get(f"{_STYLE}name")] = {} if properties is None else properties
+                self._styles.setdefault(style.get(f"{_STYLE}name"), style)
             for style in root.iter(f"{_TEXT}list-style"):
                 if style.find(f"{_TEXT}list-level-style-number") is not None:
                     self._numbered.add(style.get(f"{_STYLE}name"))
         edges = common.iter(f"{_STYLE}header", f"{_STYLE}footer") if common is not None else ()
-        for edge in edges:
-            self._drop("running line", edge)
+        self._edges = "".join(left_out("running line", _words(edge)) for edge in edges)
 
     def converted(self, title: str) -> Converted:
         body = self._root.find(f".//{_OFFICE}text")
         if body is None:
             raise ValueError("content.xml holds no text")
         regions = [r.tag for r in self._root.iter(f"{_TEXT}insertion", f"{_TEXT}deletion")]
-        for deletion in self._root.iter(f"{_TEXT}deletion"):
-            for paragraph in deletion.iter(f"{_TEXT}p", f"{_TEXT}h"):
-                self._drop("deleted part", paragraph)
-        page = html_to_markdown(f"<body>{self._inner(body)}</body>", whole=True)
+        html = self._inner(body) + self._edges
         counts = [regions.count(f"{_TEXT}{kind}") for kind in ("deletion", "insertion")]
-        tail = accepted(counts[0], counts[1], 0, self._n_comments)
-        left_out = counted(*self._left_out.items())
-        return Converted(title, with_text(title, page.text).text + tail, left_out=left_out)
+        return from_body(html, title, accepted(*counts, 0, self._n_comments))
 
-    def _drop(self, kind: str, element: Any) -> str:
-        text = " ".join("".join(element.itertext()).split())
-        if text:
-            self._left_out.setdefault(kind, []).append(text)
-        return ""
+    def _form(self, style: str | None, depth: int = 9) -> dict[str, str]:
+        """Return the properties of a style's text, and of the styles that it is based on."""
+        entry = self._styles.get(style or "")
+        if entry is None or not depth:
+            return {}
+        own = entry.find(f"{_STYLE}text-properties")
+        based_on = self._form(entry.get(f"{_STYLE}parent-style-name"), depth - 1)
+        return based_on if own is None else {**based_on, **own.attrib}
 
     def _inner(self, element: Any) -> str:
         """Return the content of an element as HTML."""
@@ -114,13 +107,21 @@ class _Text:
             return ""
         if tag in _BLANKS:
             return _BLANKS[tag]
-        style = self._styles.get(element.get(f"{_TEXT}style-name"), {})
+        style = self._form(element.get(f"{_TEXT}style-name"))
         is_hidden = tag in _HIDDEN or element.get(f"{_TABLE}visibility") == "collapse"
-        if is_hidden or style.get(f"{_TEXT}display") == "none":
-            return self._drop("hidden part", element)
+        if is_hidden or "none" in (style.get(f"{_TEXT}display"), element.get(f"{_TEXT}display")):
+            return left_out("hidden part", _words(element))
+        if tag == f"{_TEXT}tracked-changes":
+            paragraphs = element.iter(f"{_TEXT}p", f"{_TEXT}h")
+            return "".join(left_out("deleted part", _words(one)) for one in paragraphs)
         if tag == f"{_OFFICE}annotation":
             return self._comment(element)
         inner = self._inner(element)
+        is_struck = style.get(f"{_STYLE}text-line-through-style", "none") != "none"
+        place = style.get(f"{_STYLE}text-position", "0").split(" ")[0]
+        is_raised = place == "super" or place.rstrip("%0.").isdigit()
+        is_lowered = place == "sub" or place.startswith("-")
+        inner = in_marks(inner, RAISED * is_raised + LOWERED * is_lowered, STRUCK * is_struck)
         if tag == f"{_TEXT}h":
             level = element.get(f"{_TEXT}outline-level", "1")
             level = min(int(level), 6) if level.isdigit() else 1
@@ -142,13 +143,6 @@ class _Text:
             return (f'<img alt="{escape(alt)}"/> ' if alt else "") + rest
         if tag == f"{_DRAW}object":
             return self._object(element)
-        if style.get(f"{_STYLE}text-line-through-style", "none") != "none":
-            inner = f"<s>{inner}</s>"
-        place = style.get(f"{_STYLE}text-position", "").split(" ")[0]
-        if place == "super" or (place.endswith("%") and place[0] not in "-0"):
-            inner = f"<sup>{inner}</sup>"
-        elif place == "sub" or place.startswith("-"):
-            inner = f"<sub>{inner}</sub>"
         name = _TAGS.get(tag)
         if name == "table" and inner.count("<tr>") > 1:  # the first row names the columns
             head, end, rows = inner.partition("</tr>")
@@ -196,9 +190,11 @@ class _Text:
         math = root if root.tag == _MATH else root.find(f".//{_MATH}")
         if math is not None:
             return _plain_tags(math)
-        titles = (" ".join("".join(t.itertext()).split()) for t in root.iter(f"{_CHART}title"))
-        text = " ".join(titles)
-        return f" [chart: {escape(text, quote=False)}] " if text else ""
+        return f" {escape(drawn(root), quote=False)} "
+
+
+def _words(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
 
 
 def _plain_tags(element: Any) -> str:

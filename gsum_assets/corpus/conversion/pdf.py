@@ -22,11 +22,10 @@ from gsum_assets.corpus.conversion.formats import (
     Converted,
     Report,
     counted,
-    raised,
     remark,
     useful_title,
 )
-from gsum_assets.corpus.conversion.marks import ticked
+from gsum_assets.corpus.conversion.marks import END, LOWERED, RAISED, shown
 
 _OCR = "recognize its text first, for example with `ocrmypdf {}in.pdf out.pdf`, and use the result"
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -193,7 +192,7 @@ class _Page:
             text += " " * (gap > 0.2 * main.size)
             text = self._with_marks(text, piece, main, gap < -0.1 * main.size)
             right = piece.right
-        return Line(text, main.base, main.size)
+        return Line(shown(text), main.base, main.size)
 
     def _spaced(self, text: str, piece: _Piece) -> str:
         """Return a line with a tab where its first or last number stands apart from the rest."""
@@ -226,12 +225,9 @@ class _Page:
             text += own[at:start]
             run, at = own[start:end], end
             if shift > 0:
-                text = text.rstrip() or text
-                text += raised(text, run)
-            elif re.search(r"\d ?[/⁄]$", text) or (is_below and text[-1:].isdigit()):
-                text = re.sub(r"\^?(\d+) ?[/⁄]?$", r" \1/", text).replace("  ", " ") + run
+                text = f"{text.rstrip() or text}{RAISED}{run}{END}"
             else:
-                text += f"_{run}" if text[-1:].isdigit() else run
+                text += f"{'/' * is_below}{LOWERED}{run}{END}"
         return text + own[at : piece.end]
 
     def _in_order(self, pieces: list[_Piece]) -> list[_Piece]:
@@ -357,7 +353,7 @@ def _shift(difference: float, size: float) -> int:
 
 def _clean(text: str) -> str:
     """Return characters that print; a mark of a hyphen at a line's end is a hyphen."""
-    return _UNPRINTED.sub("", ticked(text.replace("\ufffe", "-").replace("\xad", "-")))
+    return _UNPRINTED.sub("", shown(text.replace("\ufffe", "-").replace("\xad", "-")))
 
 
 def _annotations(page: Any) -> list[str]:

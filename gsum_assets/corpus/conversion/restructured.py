@@ -3,15 +3,16 @@
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, Report, decoded_text, with_text
-from gsum_assets.corpus.conversion.html import html_to_markdown
+from gsum_assets.corpus.conversion.formats import Converted, Report, decoded_text
+from gsum_assets.corpus.conversion.html import from_body
+from gsum_assets.corpus.conversion.marks import left_out
 
 _DIRECTIVE = re.compile(
     r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]+?)::(?:[ \t]|$)", re.MULTILINE
 )
 _ROLE = re.compile(r":([A-Za-z][\w:+.-]*?):`|`:([A-Za-z][\w:+.-]*?):")
 _TARGET = re.compile(r"(.+?)\s*<[^<>]+>$", re.DOTALL)
-_UNREAD = frozenset({"toctree", "include", "raw", "csv-table", "index", "meta", "contents"})
+_UNREAD = frozenset({"toctree", "include", "raw", "index", "contents"})
 _SETTINGS = {
     "file_insertion_enabled": False,  # the file may be of anybody
     "raw_enabled": False,
@@ -36,21 +37,21 @@ def convert_rst(content: bytes, _: Report) -> Converted:
     The content of directives and roles that only Sphinx knows is kept as text; other files that it
     includes are not read.
     """
-    from docutils.core import publish_string
+    from docutils.core import publish_parts
 
     text = decoded_text(content)
-    _register_unknown(text)
-    page = publish_string(text, writer="html5", settings_overrides=_SETTINGS)
-    html = page.decode() if isinstance(page, bytes) else page
-    return with_text("", html_to_markdown(html, whole=True).text)
+    unread: list[str] = []
+    _register_unknown(text, unread)
+    parts = publish_parts(text, writer="html5", settings_overrides=_SETTINGS)
+    return from_body(parts["html_body"] + "".join(left_out("unread part", one) for one in unread))
 
 
-def _register_unknown(text: str) -> None:
+def _register_unknown(text: str, unread: list[str]) -> None:
     """Register the names of directives and roles in a text that docutils does not know."""
     from docutils.parsers.rst import directives, roles
     from docutils.parsers.rst.languages import en
 
-    kind = _plain_directive()
+    kind = _plain_directive(unread)
     for name in {match[1].lower() for match in _DIRECTIVE.finditer(text)}:
         if name not in en.directives or name in _UNREAD:
             directives.register_directive(name, kind)
@@ -59,8 +60,8 @@ def _register_unknown(text: str) -> None:
             roles.register_local_role(name, _role)
 
 
-def _plain_directive() -> type:
-    """Return a directive that keeps its argument and content as paragraphs."""
+def _plain_directive(unread: list[str]) -> type:
+    """Return a directive that keeps its argument and content as paragraphs, or in `unread`."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
@@ -72,6 +73,7 @@ def _plain_directive() -> type:
 
         def run(self) -> list[Any]:
             if self.name in _UNREAD:
+                unread.append(" ".join([*self.arguments, *self.content]))
                 return []
             container = nodes.container()
             if self.arguments:

@@ -11,13 +11,12 @@ from gsum_assets.corpus.conversion.formats import (
     Report,
     accepted,
     counted,
-    raised,
     remark,
     single_blank_lines,
     useful_title,
     with_text,
 )
-from gsum_assets.corpus.conversion.marks import ticked
+from gsum_assets.corpus.conversion.marks import LOWERED, RAISED, STRUCK, in_marks, shown, whole_runs
 
 _TOKEN = re.compile(
     r"\\([a-zA-Z]+)(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|([^\\{}\r\n]+)"
@@ -79,7 +78,6 @@ class _Reader:
         self._fonts: dict[int, str] = {}
         self._font, self._level, self._skip = 0, -1, 0
         self._bytes = bytearray()
-        self._run: tuple[str, list[str]] = ("", [])
         self._box: dict[str, int] = {}
 
     def read(self, source: str) -> str:
@@ -131,31 +129,8 @@ class _Reader:
         if dropped:
             self.left_out.setdefault(dropped, []).append(text)
             return
-        place = f"{state.place}{'s' if state.struck else ''}"
-        target = self._collected.setdefault(state.target, [])
-        if place != self._run[0] or state.target != "text":
-            self._end_run()
-            self._run = (place if state.target == "text" else "", [])
-        if target and target[-1].endswith("~~") and text[0].isalnum():
-            text = f" {text}"
-        (self._run[1] if self._run[0] else target).append(text)
-
-    def _end_run(self) -> None:
-        place, run = self._run
-        self._run = ("", [])
-        target, text = self._collected["text"], "".join(run)
-        if not text:
-            return
-        before = "".join(target[-8:])
-        if place.endswith("s"):
-            text = f"{' ' * before[-1:].isalnum()}~~{text.strip()}~~"
-        elif place == "^":
-            text = raised(before, text)
-        elif re.search(r"\^\d+/$", before):
-            target[:] = [re.sub(r"\^(\d+)/$", r" \1/", "".join(target))]
-        elif before[-1:].isdigit():
-            text = f"_{text}"
-        target.append(text)
+        text = in_marks(text, state.place, STRUCK * state.struck)
+        self._collected.setdefault(state.target, []).append(text)
 
     def _end_group(self) -> None:
         if not self._states:
@@ -185,7 +160,6 @@ class _Reader:
             self._collected["text"].append("[x] " if state else "[ ] ")
 
     def _end_paragraph(self) -> None:
-        self._end_run()
         text = "".join(self._collected["text"]).strip()
         self._collected["text"] = []
         if self._level >= 0 and text:
@@ -210,7 +184,6 @@ class _Reader:
         elif word == "par":
             self._add(" ")
         elif word in ("cell", "nestcell") and state.target == "text":
-            self._end_run()
             self._cells.append(" ".join("".join(self._collected["text"]).split()))
             self._collected["text"] = []
         elif word in ("row", "nestrow") and self._cells:
@@ -223,8 +196,9 @@ class _Reader:
         elif word == "plain":
             self._state = state._replace(place="", hidden=False, deleted=False, struck=False)
         elif word in ("super", "up", "sub", "dn", "nosupersub"):
-            place = {"super": "^", "up": "^", "sub": "_", "dn": "_"}.get(word, "") if is_on else ""
-            self._state = state._replace(place=place)
+            mark = RAISED if word in ("super", "up") else LOWERED
+            is_placed = is_on and word != "nosupersub"
+            self._state = state._replace(place=mark if is_placed else "")
         elif word in ("v", "deleted", "strike", "striked", "intbl"):
             name = {"v": "hidden", "deleted": "deleted", "intbl": "in_table"}.get(word, "struck")
             self._state = state._replace(**{name: is_on})
@@ -269,6 +243,7 @@ def convert_rtf(content: bytes, _: Report) -> Converted:
         raise ConversionError("not RTF: it does not begin with {\\rtf; save it as RTF again")
     reader = _Reader()
     read = reader.read(content.decode("latin-1")).encode("utf-16", "surrogatepass")
-    text = ticked(read.decode("utf-16", "replace")).replace("\0", "")
-    text = with_text("", single_blank_lines(text)).text + accepted(*reader.changes.values())
-    return Converted(useful_title(reader.title), text, left_out=counted(*reader.left_out.items()))
+    text = single_blank_lines(shown(whole_runs(read.decode("utf-16", "replace"))).replace("\0", ""))
+    left_out = counted(*reader.left_out.items())
+    title = useful_title(reader.title)
+    return with_text(title, text and text + accepted(*reader.changes.values()), left_out)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, accepted, counted, remark, with_text
-from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
+from gsum_assets.corpus.conversion.formats import Converted, accepted, remark
+from gsum_assets.corpus.conversion.html import drawn, from_body, xml_root
+from gsum_assets.corpus.conversion.marks import LOWERED, RAISED, STRUCK, in_marks, left_out
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -24,6 +25,7 @@ _SYMBOLS |= dict.fromkeys(("A8", "6F", "A3"), "[ ]")
 _MATH = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "rad": "msqrt"}
 _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"}
 _ROMAN |= {10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"}
+_READ = ("vanish", "strike", "dstrike", "vertAlign")
 _OFF = ("0", "false", "off", "none")
 
 
@@ -34,7 +36,6 @@ class WordFile:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]
             self._parts = {n: archive.read(n) for n in names if n.startswith("word/")}
-        self._left_out: dict[str, list[str]] = {}
         self._changes: Counter[str] = Counter()
         self._boxes: list[str] = []
         self._footnotes = self._by_id("word/footnotes.xml", "footnote")
@@ -42,6 +43,7 @@ class WordFile:
         self._footnotes |= {f"e{key}": note for key, note in endnotes.items()}
         self._comments = self._by_id("word/comments.xml", "comment")
         self._styles = self._by_id("word/styles.xml", "style", f"{_W}styleId")
+        self._forms = {style: self._form_of_style(style) for style in self._styles}
         self._numbers = _Numbers(self._root("word/numbering.xml"))
         relations = self._root("word/_rels/document.xml.rels")
         self._targets = (
@@ -54,14 +56,11 @@ class WordFile:
         body = root.find(f"{_W}body") if root is not None else None
         if body is None:
             raise ValueError("word/document.xml has no body")
-        page = html_to_markdown(f"<body>{self._blocks(body)}</body>", whole=True)
-        kinds = ("deletion", "insertion", "move", "comment")
-        text = page.text + accepted(*(self._changes[kind] for kind in kinds))
-        for name in sorted(self._parts):
-            if re.fullmatch(r"word/(header|footer)\d*\.xml", name):
-                self._drop("running line", " ".join(self._root(name).itertext(f"{_W}t")).strip())
-        left_out = counted(*self._left_out.items())
-        return Converted(title, with_text(title, text).text, left_out=left_out)
+        edges = [n for n in sorted(self._parts) if re.fullmatch(r"word/(header|footer)\d*\.xml", n)]
+        texts = (" ".join(self._root(name).itertext(f"{_W}t")) for name in edges)
+        html = self._blocks(body) + "".join(left_out("running line", text) for text in texts)
+        changes = (self._changes[kind] for kind in ("deletion", "insertion", "move", "comment"))
+        return from_body(html, title, accepted(*changes))
 
     def _root(self, name: str) -> Any:
         return xml_root(self._parts[name]) if name in self._parts else None
@@ -80,7 +79,7 @@ class WordFile:
             elif name == "tbl":
                 pieces.append(self._table(child))
             elif name in ("del", "moveFrom"):
-                self._deleted(child)
+                pieces.append(self._deleted(child))
             elif name not in _UNREAD:
                 pieces.append(self._blocks(child))
         html = "".join(pieces)
@@ -130,15 +129,16 @@ class WordFile:
     def _table(self, table: Any) -> str:
         rows: list[list[dict[str, Any]]] = []
         above: dict[int, dict[str, Any]] = {}  # cells by their first column
+        behind = ""
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:
                 continue
             properties = row.find(f"{_W}trPr")
             if _is_on(properties, "del"):
-                self._deleted(row)
+                behind += self._deleted(row)
                 continue
             if _is_on(properties, "hidden"):
-                self._drop("hidden row", row)
+                behind += left_out("hidden row", _words(row))
                 continue
             rows.append([])
             column = 0
@@ -157,7 +157,7 @@ class WordFile:
         names = ["th" if len(rows) > 1 else "td", *["td"] * len(rows)]
         cell = '<{0} colspan="{colspan}" rowspan="{rowspan}">{html}</{0}>'.format
         lines = ("".join(cell(n, **c) for c in row) for n, row in zip(names, rows, strict=False))
-        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>{behind}"
 
     def _inline(self, element: Any) -> str:
         return "".join(self._html(child) for child in element)
@@ -199,8 +199,8 @@ class WordFile:
         if name == "docPr":
             alt = element.get("descr") or ""
             return f' <img alt="{escape(alt)}"/> ' if alt.strip() else ""
-        if name == "chart":
-            return self._chart(element.get(f"{_REL}id", ""))
+        if name in ("chart", "relIds"):  # of a diagram
+            return self._drawn(element.get(f"{_REL}{'id' if name == 'chart' else 'dm'}", ""))
         if name == "ruby":  # what is above comes first in the file
             above, base = (element.find(f"{_W}{part}") for part in ("rt", "rubyBase"))
             parts = ["" if part is None else self._inline(part) for part in (base, above)]
@@ -210,27 +210,34 @@ class WordFile:
         return self._inline(element)
 
     def _run(self, run: Any) -> str:
-        properties = run.find(f"{_W}rPr")
-        if _is_on(properties, "vanish"):
-            return self._drop("hidden part", run)
+        form = self._form_of(run)
+        if form.get("vanish"):
+            return left_out("hidden part", _words(run))
         inner = self._inline(run)
-        if not inner.strip():
+        if run.find(f"{_W}t") is None:
             return inner
-        if _is_on(properties, "strike") or _is_on(properties, "dstrike"):
-            inner = f"<s>{inner}</s>"
-        tag = {"superscript": "sup", "subscript": "sub"}.get(_value(properties, "vertAlign"), "")
-        return f"<{tag}>{inner}</{tag}>" if tag else inner
+        place = {"superscript": RAISED, "subscript": LOWERED}.get(form.get("vertAlign", ""), "")
+        is_struck = form.get("strike") or form.get("dstrike")
+        return in_marks(inner, place, STRUCK if is_struck else "")
+
+    def _form_of(self, run: Any) -> dict[str, str]:
+        """Return the properties of a run, of its paragraph's style, its own style, and its own."""
+        own = run.find(f"{_W}rPr")
+        paragraph = next(run.iterancestors(f"{_W}p"), None)
+        properties = paragraph.find(f"{_W}pPr") if paragraph is not None else None
+        of_styles = self._forms.get(_value(properties, "pStyle"), {})
+        return of_styles | self._forms.get(_value(own, "rStyle"), {}) | _form(own)
+
+    def _form_of_style(self, style: str, depth: int = 9) -> dict[str, str]:
+        entry = self._styles.get(style)
+        if entry is None or not depth:
+            return {}
+        based_on = self._form_of_style(_value(entry, "basedOn"), depth - 1)
+        return based_on | _form(entry.find(f"{_W}rPr"))
 
     def _deleted(self, element: Any) -> str:
         self._changes["deletion" if _name(element) != "moveFrom" else "move"] += 1
-        texts = (text for text in element.itertext(f"{_W}delText", f"{_W}t"))
-        return self._drop("deleted part", "".join(texts))
-
-    def _drop(self, kind: str, element: Any) -> str:
-        text = element if isinstance(element, str) else "".join(element.itertext(f"{_W}t"))
-        if text.strip():
-            self._left_out.setdefault(kind, []).append(text)
-        return ""
+        return left_out("deleted part", _words(element))
 
     def _line_of(self, element: Any) -> str:
         return " ".join(re.sub("</?(p|div)>", " ", self._blocks(element)).split())
@@ -243,12 +250,10 @@ class WordFile:
         author = escape(comment.get(f"{_W}author") or "", quote=False)
         return f" {remark(author, self._line_of(comment))}"
 
-    def _chart(self, key: str) -> str:
+    def _drawn(self, key: str) -> str:
         target = self._targets.get(key) or ""
         root = self._root(posixpath.normpath(posixpath.join("word", target)))
-        titles = [] if root is None else root.xpath(".//*[local-name()='title']")
-        text = " ".join(" ".join("".join(t.itertext()).split()) for t in titles)
-        return f" [chart: {escape(text, quote=False)}] " if text else ""
+        return "" if root is None else f" {escape(drawn(root), quote=False)} "
 
 
 class _Numbers:
@@ -324,6 +329,18 @@ def _value(element: Any, name: str) -> str:
 def _is_on(properties: Any, name: str) -> bool:
     child = properties.find(f"{_W}{name}") if properties is not None else None
     return child is not None and child.get(f"{_W}val") not in _OFF
+
+
+def _form(properties: Any) -> dict[str, str]:
+    """Return what of the form of runs is read, "" for what is off."""
+    if properties is None:
+        return {}
+    values = {_name(child): child.get(f"{_W}val", "on") for child in properties}
+    return {name: "" if value in _OFF else value for name, value in values.items() if name in _READ}
+
+
+def _words(element: Any) -> str:
+    return "".join(element.itertext(f"{_W}delText", f"{_W}t"))
 
 
 def _math(element: Any) -> str:
