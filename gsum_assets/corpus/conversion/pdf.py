@@ -424,18 +424,38 @@ def without_running_lines(
     kept = [list(lines) for lines in pages]
     left_out: list[str] = []
     for is_top in (True, False):
-        edges = [sorted(lines, key=itemgetter(1), reverse=is_top) for lines in kept]
+        parts = [_rows(sorted(lines, key=itemgetter(1), reverse=is_top)) for lines in kept]
+        edges = [[_whole(row) for row in rows] for rows in parts]
         depths = [0] * len(edges)
         for depth in range(_MOST_EDGE):
             at = [e[depth] if depths[i] == depth < len(e) else None for i, e in enumerate(edges)]
             depths = [n + runs for n, runs in zip(depths, _running(at), strict=True)]
         for page, edge in enumerate(edges):
-            for line in edge[: _without_body(edge, depths[page])]:
+            for line, row in zip(
+                edge[: _without_body(edge, depths[page])], parts[page], strict=False
+            ):
                 is_kept = is_top and page == 0 and any(line.text == o.text for o in edges[1])
                 if not is_kept:
-                    kept[page] = [other for other in kept[page] if other is not line]
+                    kept[page] = [o for o in kept[page] if all(o is not part for part in row)]
                     left_out.append(line.text)
     return kept, left_out
+
+
+def _rows(lines: Sequence[Line]) -> list[list[Line]]:
+    """Return lines of one height together, as a title and the number of the page."""
+    rows: list[list[Line]] = []
+    base = 0.0
+    for line in lines:
+        if rows and base and abs(line.base - base) < 1.0:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+            base = line.base
+    return rows
+
+
+def _whole(row: Sequence[Line]) -> Line:
+    return row[0] if len(row) == 1 else Line("\t".join(line.text for line in row), row[0].base)
 
 
 def _without_body(edge: Sequence[Line], depth: int) -> int:
