@@ -3,6 +3,7 @@
 import json
 import sys
 from contextlib import suppress
+from itertools import groupby
 
 import pytest
 
@@ -476,6 +477,34 @@ def test_every_name_of_a_voice_tag_is_recognized_as_speaker(name: str, label: st
     ]
     found = convert(".vtt", "\n".join(["WEBVTT\n", *cues]).encode())
     assert spoken(found) == [("Ben", "Hi."), (label, "Hi.")]
+
+
+LONG = "Head of the Department of Public Works"
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["Ana Berg (Finance)", "Ana Berg (Legal)"], ["Ana Berg, Finance", "Ana Berg, Legal"]),
+        (["Ana (it)", "Ana (hr)", "Ana"], ["Ana, It", "Ana, Hr", "Ana"]),
+        (["Ana Berg (Finance)", "Ana Berg"], ["Ana Berg", "Ana Berg"]),
+        (["John D.", "John D"], ["John D", "John D"]),
+        (
+            [f"{LONG} {part}" for part in ("North", "South", "North", "East")],
+            [f"Head of the Department of {last}" for last in ("Public", "2", "Public", "3")],
+        ),
+        (
+            ["Ana Maria van der Berg (Head of Sales)", "Tom"],
+            ["Ana Maria van der Berg", "Tom"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["<v {}>Hi {}.</v>", "{}: Hi {}."])
+def test_each_name_of_captions_is_a_speaker(names: list[str], labels: list[str], form: str) -> None:
+    texts = [form.format(name, number) for number, name in enumerate(names * 2)]
+    found = convert(".vtt", captions(".vtt", *texts))
+    heard = [name for name, _ in groupby(name for name, _ in spoken(found))]
+    assert heard == [label for label, _ in groupby(labels * 2)]
 
 
 def test_names_before_a_colon_are_speakers() -> None:

@@ -62,7 +62,7 @@ def convert_captions(content: bytes, _: Report) -> Converted:
     if not speech:
         raise ConversionError("it has no captions with text; export the transcript again")
     has_tags = any(tag["name"] for c in captions for tag in _TAG.finditer("\n".join(c.lines)))
-    return _transcript(_attributed(speech, has_tags))
+    return _transcript(_attributed(_labelled_speech(speech), has_tags))
 
 
 def _captions(text: str) -> list[_Caption]:
@@ -174,14 +174,38 @@ def _speech_of(caption: _Caption, known: Collection[str]) -> Iterator[Speech]:
 
 
 def _name(tagged: str) -> str | None:
-    """Return a name in the form of a label that `speaker_labels` recognizes in a transcript."""
     words = [
         word if word in _SMALL or not word.islower() else word[0].upper() + word[1:]
         for word in _UNNAMED.sub(" ", _plain(tagged).replace("&", " and ")).split()
     ]
     if words and not words[0][0].isalpha():  # a telephone number
         words = ["Caller", *(word.lstrip("(") for word in words)]
-    return " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(]") or None
+    return " ".join(words).rstrip(" .,-(]") or None
+
+
+def _labelled_speech(speech: Sequence[Speech]) -> list[Speech]:
+    """Return speech with the names as labels that `speaker_labels` recognizes in a transcript.
+
+    Names with other offices in brackets are other speakers, and so are long names that differ only
+    where they are cut. A name without an office is of the one who has the name with one.
+    """
+    names = dict.fromkeys(spoken.speaker for spoken in speech if spoken.speaker)
+    n_offices = Counter(name.partition(" (")[0] for name in names if " (" in name)
+    label_of: dict[str | None, str] = {}
+    whole: dict[str, str] = {}  # name of each label
+    for name in names:
+        bare, _, office = name.partition(" (")
+        if n_offices[bare] > 1 and office:
+            bare, office = f"{bare}, {_name(office.rstrip(')'))}", ""
+        words, n = bare.split(), 1
+        label = " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(]")
+        while whole.setdefault(label, bare) != bare:
+            n += 1
+            label = f"{' '.join(words[: _MOST_WORDS - 1])[: _LONGEST_NAME - 3]} {n}"
+        label_of[name] = f"{label} ({office}" if office.endswith(")") else label
+    return [
+        replace(spoken, speaker=label_of.get(spoken.speaker, spoken.speaker)) for spoken in speech
+    ]
 
 
 def _labelled(lines: Sequence[str], names: Collection[str]) -> list[tuple[str | None, str]]:
