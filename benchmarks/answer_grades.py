@@ -24,6 +24,7 @@ class Question:
 
     Attributes
     ----------
+    folder : of the documents.
     kind : what makes it difficult: "record", "time", "negation" …
     split : "dev" for those that methods may be tuned on, else "test".
     must : what must be quoted, alternatives separated by " | ", "#" for any number; empty: the
@@ -32,6 +33,7 @@ class Question:
     at : parts of the paths of the files with the answer; empty: foreign sentences are not counted.
     """
 
+    folder: Path
     ask: str
     kind: str
     split: str
@@ -51,8 +53,8 @@ class Graded(NamedTuple):
     foreign: float | None
 
 
-def questions_in(path: Path) -> list[Question]:
-    """Return the questions of a TOML file, whose tables are named `[[SPLIT.KIND]]`.
+def questions_in(path: Path, folder: Path) -> list[Question]:
+    """Return the questions of a TOML file about a folder; its tables are named `[[SPLIT.KIND]]`.
 
     Raise `ValueError` for a question that has not either `must` or `refuse = true`.
     """
@@ -61,7 +63,7 @@ def questions_in(path: Path) -> list[Question]:
         for kind, row in ((kind, row) for kind, rows in kinds.items() for row in rows):
             if row.pop("refuse", False) == bool(row.get("must")):
                 raise ValueError(f"{path}: {row['ask']!r} needs either 'must' or 'refuse = true'")
-            questions.append(Question(kind=kind, split=split, **row))
+            questions.append(Question(folder, kind=kind, split=split, **row))
     return questions
 
 
@@ -110,12 +112,12 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(_THOUSANDS.sub("", text.casefold()))
 
 
-def records_of(folder: Path, at: Sequence[str]) -> list[str]:
-    """Return the records of the text files whose path contains one of `at`, with their names."""
+def records_of(question: Question) -> list[str]:
+    """Return the records of the text files with the answer, each with the name of its file."""
     return [
         f"{path.stem}\n{record}"
-        for path in sorted(folder.rglob("*.*"))
-        if any(part in str(path.relative_to(folder)) for part in at)
+        for path in sorted(question.folder.rglob("*.*"))
+        if any(part in str(path.relative_to(question.folder)) for part in question.at)
         for record in records_in(path.read_text("utf-8", errors="ignore"), path.suffix == ".csv")
     ]
 

@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -27,59 +26,52 @@ from benchmarks.answer_grades import GRADES, Question, graded, questions_in, rec
 
 ROOT = Path(__file__).parents[1]
 COLLECTIONS = ROOT / "tests" / "answers"
-MEANS = {"kept": ".0%", "foreign": ".0%", "words": ".0f", "seconds": ".2f"}
+MEANS = {"read": ".0%", "kept": ".0%", "foreign": ".0%", "words": ".0f", "seconds": ".2f"}
 HEADER = ("", "questions", *GRADES, *MEANS)
 NOTES = """Right: quotes all that it must and nothing misleading; half: a part of it, or something
-misleading, too. Refused: though the documents answer it; not refused: though they do not. Kept:
-share of what must be quoted that is quoted. Foreign: share of sentences that neither contain it nor
-are part of a record that does. Words: of answers that are not refused."""
-
-
-class Collection(NamedTuple):
-    """A folder of documents and the questions about it."""
-
-    name: str
-    folder: Path
-    questions: Sequence[Question]
+misleading, too. Refused: though the documents answer it; not refused: though they do not. Read:
+share of what must be quoted that the passages found have; kept: that the answer has. Foreign: share
+of sentences that neither contain it nor are part of a record that does. Words: of answers that are
+not refused."""
 
 
 def measure() -> Iterator[Measurement]:
     """Yield the tables of all questions."""
     with tempfile.TemporaryDirectory() as home:
-        yield from tables(ask_all(own_collections(), Path(home)))
+        yield from tables(ask_all(own_questions(), Path(home)))
 
 
-def own_collections() -> list[Collection]:
-    """Return the collections of the project."""
+def own_questions() -> list[Question]:
+    """Return the questions of the project."""
     files = sorted(COLLECTIONS.glob("*.toml"))
-    return [Collection(path.stem, path.with_suffix(""), questions_in(path)) for path in files]
+    return [question for path in files for question in questions_in(path, path.with_suffix(""))]
 
 
-def ask_all(collections: Sequence[Collection], home: Path, tree: Path = ROOT) -> pd.DataFrame:
-    """Import collections into a home, ask their questions, and return these with graded answers.
+def ask_all(questions: Sequence[Question], home: Path, tree: Path = ROOT) -> pd.DataFrame:
+    """Import the folders of questions into a home, and return the questions with graded answers.
 
     Parameter `tree`: checkout whose code imports; it also answers if it is first in `sys.path`.
     """
-    for name, folder, _ in collections:
+    folders = {question.folder.name: question.folder for question in questions}
+    for name, folder in folders.items():
         shutil.rmtree(home / "corpora" / name, ignore_errors=True)
         shutil.copytree(folder, home / "corpora" / name)
     environment = os.environ | {"GSUM_HOME": str(home), "PYTHONPATH": str(tree)}
-    command = [sys.executable, "-P", "-m", "gsum_assets.cli.main", "run"]
-    command += [collection.name for collection in collections]
+    command = [sys.executable, "-P", "-m", "gsum_assets.cli.main", "run", *folders]
     subprocess.run(command, env=environment, check=True, stdout=sys.stderr)
 
     import gsum
 
     opened, rows = gsum.open(home), []
-    for name, folder, questions in collections:
-        for question in questions:
-            start = time.perf_counter()
-            answer = opened.ask(name, question.ask)
-            row = {"collection": name, **asdict(question), "seconds": time.perf_counter() - start}
-            records = records_of(folder, question.at)
-            grade = graded(question, answer.text, answer.is_refusal, records)
-            words = None if answer.is_refusal else len(answer.text.split())
-            rows.append({**row, "answer": answer.text, "words": words, **grade._asdict()})
+    for question in questions:
+        start = time.perf_counter()
+        answer = opened.ask(question.folder.name, question.ask)
+        row = asdict(question) | {"seconds": time.perf_counter() - start, "answer": answer.text}
+        row["collection"] = row.pop("folder").name
+        row["words"] = None if answer.is_refusal else len(answer.text.split())
+        row["read"] = graded(question, "\n".join(answer.sources["text"]), False, ()).kept
+        grade = graded(question, answer.text, answer.is_refusal, records_of(question))
+        rows.append(row | grade._asdict())
     return pd.DataFrame(rows)
 
 
@@ -115,20 +107,16 @@ def main() -> None:
     given = parser.parse_args()
     if (given.folder is None) != (given.questions is None):
         parser.error("--folder and --questions belong together")
-    known = own_collections()
+    questions = own_questions()
     if given.folder:
-        name = given.folder.resolve().name
-        known = [Collection(name, given.folder, questions_in(given.questions))]
-    chosen = []
-    for name, folder, questions in known:
-        fitting = [
-            question
-            for question in questions
-            if given.collection in (None, name)
-            and given.kind in (None, question.kind)
-            and given.split in (None, question.split)
-        ]
-        chosen += [Collection(name, folder, fitting)] if fitting else []
+        questions = questions_in(given.questions, given.folder.resolve())
+    chosen = [
+        question
+        for question in questions
+        if given.collection in (None, question.folder.name)
+        and given.kind in (None, question.kind)
+        and given.split in (None, question.split)
+    ]
     if not chosen:
         parser.error("no question is of this collection, kind and split; see tests/answers/*.toml")
     sys.path.insert(0, str(given.tree.resolve()))

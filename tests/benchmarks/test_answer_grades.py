@@ -1,9 +1,11 @@
 """The grader of quoted answers: cases with known grades, and questions that their files answer."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.answer_grades import Question, graded, has, questions_in, records_in, records_of
-from benchmarks.answers import own_collections
+from benchmarks.answers import own_questions
 
 TEXT = """# Minutes of 3 May
 
@@ -24,10 +26,14 @@ We need:
 | Gutter | 310 |
 | Ladder | 95 |
 """
-ROOF = Question("What?", "record", "dev", ("4,200 | four thousand", "Ben"), ("Gutter",), ("a",))
-GUTTER = Question("What price?", "record", "dev", ("310",), (), ("a",))
-NAILS = Question("What?", "record", "dev", ("nails",), (), ("a",))
-STRANGER = Question("Who?", "stranger", "dev")
+
+
+def asked(*must, must_not=()):
+    return Question(Path(), "What?", "record", "dev", must, must_not, ("a",))
+
+
+ROOF = asked("4,200 | four thousand", "Ben", must_not=("Gutter",))
+GUTTER, NAILS, STRANGER = asked("310"), asked("nails"), asked()
 NO_ANSWER = "The documents do not say."
 
 
@@ -69,17 +75,15 @@ def test_words_and_numbers_are_found_in_any_form(text, needed, is_there):
 
 
 def test_every_question_is_answered_by_its_files():
-    for _, folder, questions in own_collections():
-        for question in questions:
-            records = records_of(folder, question.at)
-            assert bool(question.at) == bool(records), question
-            if question.at and "shop sales" not in question.at:  # a workbook
-                lacking = [text for text in question.must if not has("\n".join(records), text)]
-                assert not lacking, question
+    for question in own_questions():
+        records = records_of(question)
+        assert bool(question.at) == bool(records), question
+        if question.at and "shop sales" not in question.at:  # a workbook
+            assert all(has("\n".join(records), text) for text in question.must), question
 
 
 @pytest.mark.parametrize("rest", ["", 'must = ["now"]\nrefuse = true'])
 def test_question_without_answer_or_refusal_is_an_error(tmp_path, rest):
     (tmp_path / "q.toml").write_text(f'[[dev.time]]\nask = "When?"\n{rest}')
     with pytest.raises(ValueError, match=r"'When\?' needs either 'must' or 'refuse = true'"):
-        questions_in(tmp_path / "q.toml")
+        questions_in(tmp_path / "q.toml", tmp_path)
