@@ -1,9 +1,8 @@
 """The steps of a corpus: documents, chunks, embeddings, questions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +19,9 @@ from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, load_settings
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import embed_chunks, embed_questions
-from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.distributions import chunk_lengths
 from gsum_resources.messages.progress import reporter
 from gsum_resources.store.arrow import pc
 
@@ -74,17 +72,11 @@ def _file_dates(listed: pa.Table, read: Loaded) -> dict[str, datetime | None]:
     return dates
 
 
-def _chunks(inputs: Inputs) -> Result:
+def _chunks(inputs: Inputs) -> pa.Table:
     settings = ChunkingSettings.model_validate(inputs.settings("chunking"))
     rows = inputs.table("documents")
     texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
-    chunks = rows_of(TABLES["chunks"], chunk_documents(texts, settings))
-
-    def shown() -> Mapping[str, Any]:
-        png = chunk_lengths(chunks, settings.max_tokens, inputs.title)
-        return {"chunks": {"plot": Picture(png, "chunk lengths")}}
-
-    return Result(chunks, shown=shown)
+    return rows_of(TABLES["chunks"], chunk_documents(texts, settings))
 
 
 def _chunk_embeddings(inputs: Inputs) -> Result:

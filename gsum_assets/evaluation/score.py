@@ -19,10 +19,9 @@ from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.family import Family, Read
-from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.distributions import score_spread
 from gsum_assets.plots.main_metrics import main_means
 from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.arrow import pc
@@ -251,12 +250,8 @@ def _scored(inputs: Inputs, family: Family) -> Result:
         inputs.log(f"answers from {k} passages each")
         points.append(scores_of(with_k(family, inputs, k), k))
 
-    def shown() -> dict:
-        plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
-        # means as numbers, which the UI plots over partitions and time
-        return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
-
-    return Result(pa.concat_tables(points), shown=shown)
+    # means as numbers, which the UI plots over partitions and time
+    return Result(pa.concat_tables(points), shown=lambda: {"scores": main_means(scores)})
 
 
 _pair_scorer = lru_cache(maxsize=2)(PackageScorer)  # loads the model once for all methods

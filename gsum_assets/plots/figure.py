@@ -91,11 +91,6 @@ def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: A
     axes.text(x, y, text, **style | how)
 
 
-def write_beside(axes: Axes, x: float, row: float, text: str, colour: str = INK) -> None:
-    """Write a text at a row, `x` in widths of the axes: above 1 it is to the right of them."""
-    write(axes, x, row, text, colour, transform=axes.get_yaxis_transform())
-
-
 def grid(axes: Axes, axis: Any = "both") -> None:
     """Draw pale lines at the ticks of an axis, or of both."""
     axes.grid(axis=axis, color="#eeeeee")

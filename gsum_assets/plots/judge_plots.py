@@ -1,4 +1,4 @@
-"""Plots of a judge's verdicts: win rates between methods, and its position bias."""
+"""Plot of a judge's verdicts: win rates between methods."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -8,51 +8,44 @@ import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
-    FAINT,
     INK,
     PALE,
     Axes,
     Figure,
     as_png,
     empty_figure,
-    grid,
     label,
     label_rows,
     new_axes,
     new_figure,
     write,
-    write_beside,
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT
 
 Rates = Mapping[tuple[str, str], Mapping]
 """Rows of `win_rates` of one criterion by method and opponent."""
 
-_MOST, _MOST_IN_PANELS = 12, 8  # methods
-_MOST_CRITERIA = 30
+_MOST = 8  # methods
 _WIDTH, _ROW = 9.8, 0.3  # inches
 _LABEL, _MARGIN = 0.4, 2.3  # inches below each matrix, and for the names above the first ones
 _PANELS_A_ROW = 3
 _FAR = 30  # percentage points from 50 beyond which text is white
 
 
-def win_rate_matrix_figure(
-    win_rates: pa.Table, title: str, criterion: str | None = "overall"
-) -> Figure:
-    """Plot a heat map of how often the row's method was preferred to the column's.
+def win_rate_matrix_figure(win_rates: pa.Table, title: str) -> Figure:
+    """Plot heat maps of how often the row's method was preferred to the column's, by criterion.
 
     Blue above 50 percent, orange below; bold if significantly different from 50, at 5% for all
     pairs and criteria; a dash if there was no verdict. The methods are ordered by their mean rate
-    by 'overall'; 12 are shown at most. Without a criterion all are shown, each in
-    a small panel of at most 8 methods.
+    by 'overall'; 8 are shown at most.
     """
     rows = win_rates.to_pylist()
-    judged = {row["criterion"] for row in rows if criterion in (None, row["criterion"])}
+    judged = {row["criterion"] for row in rows}
     criteria = sorted(judged, key=lambda name: (name == "overall", name))
     if not criteria:
         return empty_figure(f"{title}: no verdicts")
     every = _best_first(rows)
-    methods = every[: _MOST if criterion else _MOST_IN_PANELS]
+    methods = every[:_MOST]
     n_columns = min(len(criteria), _PANELS_A_ROW)
     n_lines = -(-len(criteria) // n_columns)
     height = _LABEL + n_lines * (_ROW * len(methods) + _LABEL) + _MARGIN
@@ -119,51 +112,3 @@ def _name(axes: Axes, methods: list[str], are_rows_named: bool, are_columns_name
         text.set_parse_math(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-
-
-def position_bias_figure(bias: pa.Table, title: str) -> Figure:
-    """Plot how often the answer shown first won, and how often the order changed the winner."""
-    rows = bias.slice(0, _MOST_CRITERIA).to_pylist()
-    if not rows:
-        return empty_figure(f"{title}: no verdicts")
-    criteria = [row["criterion"] for row in rows]
-    figure = new_figure(_WIDTH, _ROW * len(rows) + 1.25, title)
-    axes = new_axes(figure, 121, "shown first and won", "% of decided verdicts; 50: no bias")
-    _first_won(axes, rows)
-    label_rows(axes, criteria)
-    axes = new_axes(figure, 122, "winner differs by order", "% of pairs of both orders")
-    _disagreement(axes, rows)
-    label_rows(axes, criteria, are_shown=False)
-    return figure
-
-
-position_bias = as_png(position_bias_figure)
-
-
-def _first_won(axes: Axes, rows: list[dict]) -> None:
-    """Draw a dot with its interval for each row, in another colour if it excludes 50."""
-    axes.axvline(50, color=FAINT, linewidth=1)
-    for i, row in enumerate(rows):
-        if row["first_won"] is None:
-            continue
-        is_biased = not row["low"] <= 0.5 <= row["high"]
-        colour = COLOURS[3] if is_biased else COLOURS[0]
-        axes.hlines(i, 100 * row["low"], 100 * row["high"], color=colour, linewidth=1.6)
-        axes.plot(100 * row["first_won"], i, "o", color=colour, markersize=5)
-    _percent(axes)
-
-
-def _disagreement(axes: Axes, rows: list[dict]) -> None:
-    """Draw a bar for each row, with counts beside it."""
-    shares = [100 * (row["disagreement"] or 0.0) for row in rows]
-    axes.barh(range(len(rows)), shares, 0.55, color=COLOURS[0])
-    for i, row in enumerate(rows):
-        counts = f"n = {row['n_both_orders']:,}, unparsed {row['unparsed']:,}"
-        write_beside(axes, 1.04, i, counts, FAINT)
-    _percent(axes)
-
-
-def _percent(axes: Axes) -> None:
-    axes.set_xlim(-2, 102)
-    axes.set_xticks([0, 25, 50, 75, 100])
-    grid(axes, "x")

@@ -13,7 +13,7 @@ from gsum_assets.evaluation.comparisons import ALL, of_kind
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
-from gsum_assets.plots.judge_plots import position_bias_figure, win_rate_matrix_figure
+from gsum_assets.plots.judge_plots import win_rate_matrix_figure
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
 from gsum_assets.plots.method_ranking import method_ranking_figure
 from gsum_assets.plots.quality_cost import quality_cost_figure, quality_read_figure
@@ -52,9 +52,8 @@ class Verdicts(NamedTuple):
     """Results of pairwise judging; `table`: rows of `win_rates` on the overall winner."""
 
     judge: str
-    overall: Plot
-    by_criterion: Plot
-    bias: Plot
+    rates: Plot
+    bias: Sequence[Mapping[str, Any]]
     table: Sequence[Mapping[str, Any]]
     n_unparsed: int
     n: int
@@ -197,17 +196,12 @@ def _verdicts(stored: Stored) -> Verdicts | None:
     rates = stored.win_rates.filter(shown)
     if not rates.num_rows:
         return None
-    corpus = stored.corpus
-    matrix = "Heat map of how often the row's method was preferred to the column's"
+    matrix = "Heat map of how often the row's method was preferred to the column's, by criterion"
     verdicts = stored.judgements.filter(pc.equal(stored.judgements["judge"], "pairwise"))
     return Verdicts(
         judge=", ".join(sorted(set(stored.judgements["model"].to_pylist()))),
-        overall=_plot(win_rate_matrix_figure(rates, corpus, "overall"), f"{matrix}, overall"),
-        by_criterion=_plot(win_rate_matrix_figure(rates, corpus, None), f"{matrix}, by criterion"),
-        bias=_plot(
-            position_bias_figure(position_bias(stored.judgements), corpus),
-            "Plot of how often the answer shown first won, by criterion",
-        ),
+        rates=_plot(win_rate_matrix_figure(rates, stored.corpus), matrix),
+        bias=position_bias(stored.judgements).to_pylist(),
         table=[r for r in rates.to_pylist() if r["criterion"] == "overall"],
         n_unparsed=verdicts["verdict"].to_pylist().count("unparsed"),
         n=verdicts.num_rows,

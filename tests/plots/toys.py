@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
-from gsum_assets.evaluation.judges.bias import SCHEMA as POSITION_BIAS
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.pipeline.tables import TABLES
@@ -19,15 +18,6 @@ ODD_NAMES = ["_hidden", "a$b$_{c", "会议记录", "two\nlines\x07", "x" * 300, 
 def with_names(names: list[str], n: int) -> list[str]:
     """`n` names, in turn."""
     return [names[i % len(names)] for i in range(n)]
-
-
-def chunks(n: int, names: list[str]) -> pa.Table:
-    rows = [
-        {"chunk_id": f"c{i:05d}", "document_id": document, "position": i, "start": 0}
-        | {"end": 1, "n_tokens": 1 + 37 * i % 256, "text": "a"}
-        for i, document in enumerate(with_names(names, n))
-    ]
-    return pa.Table.from_pylist(rows, TABLES["chunks"].schema)
 
 
 def scores(n: int, names: list[str]) -> pa.Table:
@@ -82,16 +72,6 @@ def win_rates(n: int, names: list[str]) -> pa.Table:
             names_of = ("win_rate", "low", "high", "p_adjusted")
             rows.append(row | dict(zip(names_of, shown, strict=True)))
     return pa.Table.from_pylist(rows, TABLES["win_rates"].schema)
-
-
-def position_bias(n: int, names: list[str]) -> pa.Table:
-    """Verdicts on `n` questions; the names are those of criteria, the first was never decided."""
-    rows = [
-        {"criterion": name, "first_won": share, "low": share, "high": share and 1.0}
-        | {"disagreement": share, "n": n, "n_both_orders": n, "unparsed": 2 * n}
-        for name, share in zip(names, [None, *np.linspace(0, 1, len(names) - 1)], strict=True)
-    ]
-    return pa.Table.from_pylist(rows if n else [], POSITION_BIAS)
 
 
 def training_log(n: int) -> pa.Table:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation.checks import NO_POSITION_BIAS, VERDICTS_PARSED
-from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
+from gsum_assets.evaluation.judges.bias import own_judge_note
 from gsum_assets.evaluation.judges.cases import Case
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import comparisons
@@ -25,7 +25,6 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.judge_plots import position_bias as draw_position_bias
 from gsum_assets.plots.judge_plots import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel, Reply
 from gsum_resources.store.arrow import pc
@@ -186,14 +185,11 @@ def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, S
     """Return the metadata of each table."""
     note = own_judge_note(judgements)
     warning = {"own_judge": note} if note else {}
-    matrix = Picture(win_rate_matrix(rates, corpus, None), "win rates") if rates.num_rows else None
+    matrix = Picture(win_rate_matrix(rates, corpus), "win rates") if rates.num_rows else None
     unparsed = pc.sum(pc.equal(judgements["verdict"], "unparsed")).as_py() or 0
     shown: dict[str, Any] = {"unparsed": unparsed}
     if (share := pc.mean(judgements["share_shown"]).as_py()) is not None:
         shown["share_of_passages_shown"] = share
-    if (bias := position_bias(judgements)).num_rows:
-        plot = Picture(draw_position_bias(bias, corpus), "position bias of the judge")
-        shown = {"plot": plot, **shown}
     return {
         "judgements": {**shown, **warning},
         "win_rates": {**({"plot": matrix} if matrix else {}), **warning},
