@@ -70,14 +70,12 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     index of Microsoft's package from its folder PATH, with its graph and reports.
     """
     from gsum_assets.corpus.importers import import_benchmark
-    from gsum_assets.corpus.intake import folder_intake
 
     home = Home.from_environment()
     report = import_benchmark(benchmark, path, home.corpora, corpus)
     click.echo(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
     for note in report.notes:
         click.echo(f"  {note}")
-    click.echo(f"{report.corpus}: {folder_intake(home.corpora / report.corpus)}")
     click.echo(f"next: gsum run {report.corpus}")
 
 

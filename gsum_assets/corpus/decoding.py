@@ -221,9 +221,9 @@ def _rank(sample: bytes, encoding: str, unlikely: float) -> tuple[float, int]:
 
 
 _VISIBLE = regex.compile(
-    r"[^\p{Cc}\p{Cf}\p{Cn}\p{Cs}\p{Z}"
-    # fillers of Hangul, the blank of Braille, joiners and selectors
-    r"\u115f\u1160\u3164\uffa0\u2800\u034f\ufe00-\ufe0f]"
+    r"[^\p{Cc}\p{Cf}\p{Cn}\p{Cs}\p{M}\p{Z}"
+    # fillers of Hangul, the blank of Braille
+    r"\u115f\u1160\u3164\uffa0\u2800]"
 )
 
 

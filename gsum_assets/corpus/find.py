@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from shlex import quote
 
 from pydantic import BaseModel
 
-from gsum_assets.corpus.folder import READS, about_broken_link, is_other_type, is_own
+from gsum_assets.corpus.folder import READS, about_broken_link, by_type, is_other_type, is_own
 from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.settings_file import commented_toml
 from gsum_assets.pipeline.corpus_settings import (
@@ -140,16 +139,8 @@ def corpus_name(folder: str) -> str:
 
 def found_in(folder: Path) -> str:
     """Return how many files of each type a folder holds, without opening any."""
-    counts: Counter[str] = Counter()
-    unread: Counter[str] = Counter()
-    for file in list_files(folder):
-        if not is_own(file.name) and not file.problem:
-            kind = file.path.suffix.lower() or "without extension"
-            (unread if is_other_type(file.name) else counts)[kind] += 1
-    clause = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
-    return clause + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
-
-
-def _listed(counts: Counter[str]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)
+    files = [file.name for file in list_files(folder) if not is_own(file.name) and not file.problem]
+    read = by_type(file for file in files if not is_other_type(file))
+    unread = by_type(file for file in files if is_other_type(file))
+    clause = f"found {read}" if read else f"found no documents; {READS}"
+    return clause + (f"; not read: {unread} ({READS})" if unread and read else "")

@@ -1,9 +1,11 @@
 """Files of a corpus folder, and their records in a fixed order."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -11,10 +13,15 @@ from pathlib import Path
 from shlex import quote
 
 from gsum_assets.corpus.conversion.formats import FORMATS
-from gsum_assets.corpus.listing import ListedFile, list_files, open_regular, shown_name
+from gsum_assets.corpus.listing import (
+    ListedFile,
+    digest_of,
+    list_files,
+    open_regular,
+    shown_name,
+)
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import (
-    PIECE,
     TEXT_SUFFIXES,
     Record,
     file_title,
@@ -41,6 +48,8 @@ READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES, COMMUNITIES_FILE)
 _AT_ONCE = 8  # files of an object store read concurrently; each may have max_bytes
 READS = f"gsum reads {', '.join(READ_TYPES)}"
+SKIPPED = "skipped: "
+"""How the reason begins for a file that is left out by a rule, or as a copy."""
 QUIET_S = 5.0
 """A folder whose youngest file is older than this, in seconds, is not being written."""
 
@@ -67,6 +76,11 @@ def read_records(
         raise CorpusError(f"corpus folder {folder}: {problem}")
     files = sorted((file for file in listed if not is_own(file.name)), key=attrgetter("name"))
     ids = ids_of_files([file.name for file in files if not is_other_type(file.name)])
+
+    def is_wanted(file: ListedFile) -> bool:
+        return document_ids is None or is_table(file.name) or ids[file.name] in document_ids
+
+    files = _without_copies(files, max_bytes, is_wanted)
 
     def read(file: ListedFile) -> Iterable[Record]:
         document_id = ids.get(file.name, "")
@@ -108,6 +122,35 @@ def _records_in(
         yield Record(document_id, name, 0, b"unreadable", problem=unreadable(error))
 
 
+def _without_copies(
+    files: Sequence[ListedFile], max_bytes: int, is_wanted: Callable[[ListedFile], bool]
+) -> list[ListedFile]:
+    """Return files; those with the bytes of one with a shorter name are skipped.
+
+    Only files of equal size are opened, if one of them is wanted.
+    """
+    of_size: dict[object, list[ListedFile]] = defaultdict(list)
+    for file in sorted(files, key=lambda file: (len(file.name), file.name)):
+        if not file.problem and 0 < file.size <= max_bytes and not is_other_type(file.name):
+            form = FORMATS.get(Path(file.name).suffix.lower()), is_table(file.name)
+            of_size[file.size, form].append(file)
+    copies: dict[str, ListedFile] = {}
+    for group in of_size.values():
+        originals: dict[bytes, str] = {}
+        for file in group if len(group) > 1 and any(map(is_wanted, group)) else ():
+            with suppress(OSError):  # it is reported where it is read
+                original = originals.setdefault(digest_of(file.path), file.name)
+                if original != file.name:
+                    reason = copy_of(shown_name(original))
+                    copies[file.name] = replace(file, problem=reason, is_skipped=True)
+    return [copies.get(file.name, file) for file in files]
+
+
+def copy_of(file: str) -> str:
+    """Return why a file with the bytes of another one is skipped."""
+    return f"copy of {file}"
+
+
 @dataclass(frozen=True)
 class Stamp:
     """State of a folder's files: a hash of names, sizes and times; the latest time, Unix time."""
@@ -146,6 +189,16 @@ def _is_one_document(file: str) -> bool:
     return file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 
+def by_type(files: Iterable[str]) -> str:
+    """Return counts of file name extensions, most frequent first: "4 .jpg, 1 .png"."""
+    counts = Counter[str]()
+    for file in files:
+        name, dot, suffix = file.rpartition("/")[2].rpartition(".")
+        counts[f".{suffix.lower()}" if dot and name else "without extension"] += 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)
+
+
 def is_removed(folder: Path) -> bool:
     """Return whether a corpus folder was removed; a link to an unmounted disk was not."""
     return not folder.is_dir() and not folder.is_symlink()
@@ -171,7 +224,9 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
     record = partial(Record, document_id, name, 0)
     is_other = is_other_type(file.name) and not file.name.endswith("/")
     if file.problem:
-        return record(file.problem.encode(), problem=file.problem, is_other_type=is_other)
+        problem = SKIPPED * file.is_skipped + file.problem
+        is_other |= file.is_skipped
+        return record(problem.encode(), problem=problem, is_other_type=is_other)
     if is_other:
         kind = file.path.suffix.lower() or "none"
         problem = f"files of type {shown_name(kind)} are not read; {READS}; convert or move it"
@@ -179,8 +234,7 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
             problem = f"no table of documents by its name; questions are read from {QUERIES_FILE}"
         return record(b"not read", problem=problem, is_other_type=True)
     if file.size > max_bytes:
-        ends = b"%d\0" % file.size + _ends(file.path, file.size)
-        return record(ends, problem=too_large(file.size, max_bytes))
+        return record(b"%d" % file.size, problem=too_large(file.size, max_bytes))
     if isinstance(file.path, RemoteFile):
         content = file.path.read_bytes()
     else:  # if it grew beyond `max_bytes`, no more is read than shows it
@@ -198,13 +252,3 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
         name="" if has_plain_id else file_title(file.name),
         modified=file.modified,
     )
-
-
-def _ends(path: Path | RemoteFile, size: int) -> bytes:
-    """Return the first and the last bytes of a file."""
-    if isinstance(path, RemoteFile):
-        return path.read_range(0, PIECE) + path.read_range(max(0, size - PIECE), size)
-    with open_regular(path) as stream:
-        head = stream.read(PIECE)
-        stream.seek(max(0, size - PIECE))
-        return head + stream.read(PIECE)

@@ -122,7 +122,7 @@ CORPUS = (
         },
         ("source_documents",),
         pool=None,
-        code_version=f"5; {converters_version()}",  # another converter may give another text
+        code_version=f"6; {converters_version()}",  # another converter may give another text
         checks={"rejected_documents": [NONE_REJECTED]},
     ),
     Step(

@@ -1,15 +1,10 @@
 """Accepted, rejected and unread files of a corpus folder: a line for people, and a check."""
 
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
-from gsum_assets.corpus.folder import READS
-from gsum_assets.corpus.load import load
-from gsum_assets.corpus.rows import rows_of
-from gsum_assets.pipeline.corpus_settings import load_settings
+from gsum_assets.corpus.folder import READS, SKIPPED, by_type
 from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
@@ -21,18 +16,22 @@ _REASON_CHARS = 160
 
 def intake(n_documents: int, rejected: pa.Table) -> str:
     """Return `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`."""
-    unread = _others_by_type(rejected)
-    reasons = []
-    for row in _real_rejections(rejected):
-        location = f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
-        reason = row["reason"]
-        cut = reason[: _REASON_CHARS - 1] + "…" if len(reason) > _REASON_CHARS else reason
-        reasons.append(f"{location}: {cut}")
     clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
-    if reasons:
-        named = [*reasons[:_N_NAMED], *(["…"] if len(reasons) > _N_NAMED else [])]
-        clauses.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
-    if unread:
+    is_skipped = pc.starts_with(rejected["reason"], SKIPPED)
+    for outcome, rows in (
+        ("rejected", _real_rejections(rejected)),
+        ("skipped", _ordered(rejected.filter(is_skipped), "reason")),
+    ):
+        reasons = []
+        for row in rows[:_N_NAMED]:
+            location = f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
+            reason = row["reason"].removeprefix(SKIPPED)
+            cut = reason[: _REASON_CHARS - 1] + "…" if len(reason) > _REASON_CHARS else reason
+            reasons.append(f"{location}: {cut}")
+        if rows:
+            named = "; ".join([*reasons, *(["…"] if len(rows) > _N_NAMED else [])])
+            clauses.append(f"{len(rows):,} {outcome}: {named}")
+    if unread := _others_by_type(rejected):
         clauses.append(f"not read: {unread} ({READS})")
     return "; ".join(clauses)
 
@@ -44,29 +43,22 @@ def stored_intake(store: ParquetStore, corpus: str) -> str:
     return intake(store.count(TABLES["documents"], corpus), rejected)
 
 
-def folder_intake(folder: Path) -> str:
-    """Return the same line for a corpus folder that has not been run; its documents are read.
-
-    Raises `CorpusError` if the folder or its settings cannot be read.
-    """
-    documents, rejected = load(folder, load_settings(folder))
-    return intake(len(documents), rows_of(TABLES["rejected_documents"], rejected))
-
-
 def _real_rejections(rejected: pa.Table) -> Sequence[dict]:
     """Return the rows of documents that could not be read, by file and line."""
-    rows = rejected.filter(pc.invert(rejected["is_other_type"]))
-    return rows.sort_by([("file", "ascending"), ("line", "ascending")]).to_pylist()
+    return _ordered(rejected.filter(pc.invert(rejected["is_other_type"])))
+
+
+def _ordered(rows: pa.Table, first: str = "file") -> Sequence[dict]:
+    return rows.sort_by(
+        [(first, "ascending"), ("file", "ascending"), ("line", "ascending")]
+    ).to_pylist()
 
 
 def _others_by_type(rejected: pa.Table) -> str:
     """Return counts of unread file name extensions, most frequent first: "4 .jpg, 1 .png"."""
-    counts = Counter[str]()
-    for file in rejected.filter(rejected["is_other_type"])["file"].to_pylist():
-        name, dot, suffix = file.rpartition("/")[2].rpartition(".")
-        counts[f".{suffix.lower()}" if dot and name else "without extension"] += 1
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)
+    is_skipped = pc.starts_with(rejected["reason"], SKIPPED)
+    others = rejected.filter(pc.and_(rejected["is_other_type"], pc.invert(is_skipped)))
+    return by_type(others["file"].to_pylist())
 
 
 def none_rejected(rejected: pa.Table, corpus: str) -> Finding:

@@ -1,15 +1,37 @@
-"""The files of a corpus folder; only regular files are opened: a pipe or device costs no time."""
+"""The files of a corpus folder, each once; only regular files are opened, no pipe or device.
+
+Files and folders are skipped by rules in the syntax of `.gitignore`: the last that matches decides.
+"""
 
 import errno
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from gsum_resources.settings.paths import RemoteFile, is_remote, remote_files, unreadable
+from pathspec import GitIgnoreSpec
+
+from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_resources.settings.paths import (
+    RemoteFile,
+    is_remote,
+    read_if_exists,
+    remote_files,
+    unreadable,
+)
+
+IGNORE_FILE = ".gsumignore"
+SKIPPED_BY_DEFAULT = (
+    *("node_modules/", "__pycache__/", "site-packages/", "Thumbs.db", "desktop.ini"),
+    *("*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json"),
+)
+"""What is not read unless `!node_modules/` or the like is a rule of the corpus."""
 
 _HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -25,10 +47,7 @@ _BROKEN_LINKS = {
     errno.ENOENT: _NO_TARGET,
     errno.ENOTDIR: _NO_TARGET,
 }
-_CYCLE = (
-    "a link to a folder that is read already on the way to it; remove the link, or let it name "
-    "another folder"
-)
+_LISTED = "its files are read by another path; this one is a link"
 
 
 @dataclass(frozen=True)
@@ -41,7 +60,8 @@ class ListedFile:
         UTF-8. That of a folder ends with "/"; "" is the corpus folder itself.
     version : values that change with the content.
     modified : Unix time.
-    problem : why it cannot be read, or "".
+    problem : why it is not read, or "".
+    is_skipped : whether it is left out on purpose, so that nothing has to be repaired.
     """
 
     name: str
@@ -50,6 +70,7 @@ class ListedFile:
     version: tuple[object, ...] = ()
     modified: float = 0.0
     problem: str = ""
+    is_skipped: bool = False
 
 
 def shown_name(name: str) -> str:
@@ -60,23 +81,64 @@ def shown_name(name: str) -> str:
 def list_files(folder: Path) -> Iterator[ListedFile]:
     """Yield all files of a folder except hidden ones, in a fixed order, without opening one.
 
-    A folder is entered again by a link unless the link is within it or within another link that
-    was followed before, so that the number of files is bounded.
+    A folder is listed once: by its own path if it is in `folder`, else by the first link to it.
     """
-    if is_remote(folder):
-        for name, file in remote_files(folder).items():
-            if not any(segment.startswith(_HIDDEN) for segment in name.split("/")):
-                yield ListedFile(name, file, file.size, file.version, file.modified)
-        return
     try:
-        root = _identity(folder.stat())
-    except OSError as error:
-        yield ListedFile("", folder, problem=unreadable(error))
+        remote = remote_files(folder) if is_remote(folder) else None
+        ruled = _rules(folder, remote)
+        if remote is None:
+            yield from _local(folder, _identity(folder.stat()), ruled)
+    except (OSError, ValueError) as error:
+        if is_remote(folder) and isinstance(error, OSError):
+            raise
+        problem = f"{error}; correct this rule of {IGNORE_FILE} or {SETTINGS_FILE}"
+        problem = unreadable(error) if isinstance(error, OSError) else problem
+        yield ListedFile("", folder, problem=problem)
         return
-    linked: set[tuple[int, int]] = set()  # folders that links inside of linked folders name
-    pending: list[tuple[str, tuple[tuple[int, int], ...], bool]] = [("", (root,), False)]
-    while pending:
-        prefix, above, in_link = pending.pop()
+    for name, file in (remote or {}).items():
+        if not any(segment.startswith(_HIDDEN) for segment in name.split("/")):
+            yield ruled(ListedFile(name, file, file.size, file.version, file.modified))
+
+
+def _rules(folder: Path, names: Collection[str] | None) -> Callable[[ListedFile], ListedFile]:
+    """Return a function that marks a file, or the name of a folder, as skipped by a rule.
+
+    Parameter `names`: the files of a remote folder, of which none is requested in vain.
+    """
+    lines = list(SKIPPED_BY_DEFAULT)
+    if names is None or IGNORE_FILE in names:
+        own = read_if_exists(folder / IGNORE_FILE) or b""
+        lines += own.decode("utf-8-sig", "replace").splitlines()
+    if names is None or SETTINGS_FILE in names:
+        with suppress(CorpusError):  # it is raised where the other settings are needed
+            lines += load_settings(folder).ignore
+    spec = GitIgnoreSpec.from_lines(lines)
+
+    def ruled(file: ListedFile) -> ListedFile:
+        match = spec.check_file(file.name)
+        if not match.include or match.index is None:
+            return file
+        line = str(spec.patterns[match.index].pattern).strip()
+        if file.name.endswith("/") and line.endswith("/**"):
+            return file  # a later rule may name a file in it
+        problem = f"rule '{line}'"
+        if match.index < len(SKIPPED_BY_DEFAULT):
+            problem = f"default {problem}; to read it write '!{line}' into {IGNORE_FILE}"
+        return replace(file, problem=problem, is_skipped=True)
+
+    return ruled
+
+
+def _local(
+    folder: Path, root: tuple[int, int], ruled: Callable[[ListedFile], ListedFile]
+) -> Iterator[ListedFile]:
+    pending, links, entered = [("", root)], list[tuple[str, tuple[int, int]]](), set()
+    while pending or links:
+        prefix, identity = pending.pop() if pending else links.pop(0)
+        if identity in entered:
+            yield ListedFile(prefix, folder / prefix, problem=_LISTED, is_skipped=True)
+            continue
+        entered.add(identity)
         try:
             with os.scandir(folder / prefix) as entries:
                 children = sorted(
@@ -91,16 +153,14 @@ def list_files(folder: Path) -> Iterator[ListedFile]:
         below = []
         for entry in children:
             listed = _listed(entry, prefix)
-            if not isinstance(listed, tuple):
-                yield from [listed] if listed else []
-                continue
-            is_link = entry.is_symlink()
-            if listed in above or (is_link and in_link and listed in linked):
-                yield ListedFile(f"{prefix}{entry.name}/", Path(entry.path), problem=_CYCLE)
-                continue
-            if is_link:
-                linked.add(listed)
-            below.append((f"{prefix}{entry.name}/", (*above, listed), in_link or is_link))
+            if isinstance(listed, ListedFile):
+                yield ruled(listed)
+            elif listed:
+                path = ruled(ListedFile(f"{prefix}{entry.name}/", Path(entry.path)))
+                if path.is_skipped:
+                    yield path
+                else:
+                    (links if entry.is_symlink() else below).append((path.name, listed))
         pending += reversed(below)
 
 
@@ -120,7 +180,7 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
         return ListedFile(name, path, problem=problem or unreadable(error))
     if stat.S_ISDIR(status.st_mode):
         return _identity(status)
-    version = status.st_size, status.st_mtime_ns
+    version = status.st_size, status.st_mtime_ns, status.st_ctime_ns  # it may be readable now
     problem = ""
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
@@ -137,3 +197,11 @@ def open_regular(path: Path | RemoteFile) -> IO[bytes]:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "no longer a regular file")
     return os.fdopen(descriptor, "rb")
+
+
+def digest_of(path: Path | RemoteFile) -> bytes:
+    """Return the hash of a file's bytes, or its ETag; raise `OSError` if it cannot be read."""
+    if isinstance(path, RemoteFile) and (tag := path.info.get("ETag")):
+        return str(tag).encode()
+    with open_regular(path) as stream:
+        return hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16)).digest()  # type: ignore[arg-type]

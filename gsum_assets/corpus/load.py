@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gsum_assets.corpus.conversion.converter import Converter
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, tidied
+from gsum_assets.corpus.conversion.pictures import without_pictures
 from gsum_assets.corpus.decoding import NotTextError, decode, is_blank
 from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.metadata import as_json, metadata_of, split_front_matter
@@ -103,7 +104,7 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     """Return every document in the folder with a hash of its content, in a fixed order.
 
     The hash covers the document's bytes and the settings that change how it is read, but not its
-    times. For a file above `max_bytes` only size, head and tail are hashed.
+    times. For a file above `max_bytes` only the size is hashed.
 
     Raises `CorpusError` if the folder does not exist or holds no document.
     """
@@ -252,12 +253,14 @@ def _document(record: Record, max_bytes: int) -> Document:
     size = len(text.encode())
     if size > max_bytes:
         raise _UnusableError(too_large(size, max_bytes))
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    metadata = dict(record.metadata)
+    plain = without_pictures(Converted("", tidied(text.removeprefix("\ufeff"))))
+    text, metadata = plain.text, dict(record.metadata)
     if record.line == 0 and not record.converter and record.file.lower().endswith(".md"):
         metadata, text = split_front_matter(text)
         if record.title is None and isinstance(metadata.get("title"), str | int | float):
             record = replace(record, title=metadata.pop("title"))
+    if plain.left_out:
+        metadata["left_out"] = plain.left_out
     if not text:
         raise _UnusableError("the text is empty; fill it or remove the document")
     if is_blank(text):

@@ -1,6 +1,5 @@
 """Observation of a corpus folder by content hashes, to detect changes."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES, stamp_of
-from gsum_assets.corpus.listing import open_regular
+from gsum_assets.corpus.listing import digest_of
 from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
@@ -108,9 +107,7 @@ def _hashes(folder: Path, names: Sequence[str]) -> pa.Table:
         file = folder / name
         try:
             if file.is_file():
-                with open_regular(file) as stream:
-                    digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))  # type: ignore[arg-type]
-                hashes[name] = digest.hexdigest()
+                hashes[name] = digest_of(file).hex()
         except FileNotFoundError:  # deleted in this moment
             continue
         except OSError as error:  # the step that reads the file fails

@@ -13,7 +13,7 @@ from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.listing import shown_name
 
 MOST_ID_CHARS = 200
-PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
+PIECE = 65_536  # bytes; of an oversized row only its beginning enters its hash
 
 TEXT_SUFFIXES = (".txt", ".md")
 _OF_CONVERTED = str.maketrans(dict.fromkeys("|,[]/\\", "_"))

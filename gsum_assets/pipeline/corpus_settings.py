@@ -154,6 +154,11 @@ class CorpusSettings(SettingsTable):
         description="partitions of its documents, fixed when the corpus is created; unset: by "
         "its size",
     )
+    ignore: list[str] = Field(
+        default=[],
+        description="files and folders that are not read, as in .gitignore, such as 'archive/**'; "
+        "the file .gsumignore in the folder has such lines, too",
+    )
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
     answer: AnswerSettings = AnswerSettings()

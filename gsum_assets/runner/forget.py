@@ -11,7 +11,7 @@ import dagster as dg
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
-from gsum_assets.corpus.folder import read_records
+from gsum_assets.corpus.folder import SKIPPED, copy_of, read_records
 from gsum_assets.corpus.load import load_records
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import Record
@@ -194,7 +194,7 @@ def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list
 
 
 def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Sequence[Record]:
-    """Return the records of a document in its folder, if it can be forgotten.
+    """Return the records of a document in its folder and of its copies, if it can be forgotten.
 
     A document that is already deleted from the folder is no error: tables may still contain it.
     Raise `CorpusError` if there is no such corpus, or it has no such document, or no other
@@ -205,6 +205,8 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     limits = settings.documents
     records = list(read_records(folder, limits.max_bytes, None, limits.columns))
     found = [record for record in records if record.document_id == document_id]
+    copies = {SKIPPED + copy_of(record.file) for record in found}
+    found += [record for record in records if record.problem in copies]
     observed = Deletions(pipeline.store).observe(corpus)
     if not found and document_id not in {*observed.documents, *observed.deleted}:
         known = sorted({record.document_id for record in records})

@@ -83,10 +83,6 @@ class RemoteFile:
                 return content
         return fs.cat_file(path)
 
-    def read_range(self, start: int, end: int) -> bytes:
-        """Return a range of the content."""
-        return self.path.fs.cat_file(self.path.path, start=start, end=end)
-
     def open(self, mode: str = "rb") -> IO[bytes]:
         """Open the file for reading."""
         return self.path.open(mode)

@@ -146,7 +146,7 @@ def test_date_of_a_document_and_where_it_stands(tmp_path: Path) -> None:
         "2023-01-01 c.md": "# Minutes\n\nText.",
         "2023-01 d.txt": "Text.",
         "e.md": "---\ntitle: Minutes of 2 June 2024\n---\nText.",
-        "f.txt": "Text.",
+        "f.txt": "A text.",
         "g.mbox": "From a@b.example Mon Mar  3 10:00:00 2025\nFrom: a@b.example\n"
         "Date: Mon, 3 Mar 2025 10:00:00 +0100\nSubject: Pump\n\nIt leaks.\n",
     }.items():

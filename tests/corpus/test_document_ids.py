@@ -47,7 +47,7 @@ def test_names_that_are_no_ids_have_a_hash(tmp_path: Path) -> None:
         "   .txt",
         "n" * 230 + ".txt",
     ):
-        (tmp_path / name).write_text("text")
+        (tmp_path / name).write_text(f"text of {name}")
     assert titles(tmp_path) == {
         "back_slash-48521fa9": "back\\slash",
         "two_dots-e85a2ba1": "two..dots",

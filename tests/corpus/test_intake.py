@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.intake import folder_intake, intake, none_rejected
+from gsum_assets.corpus.intake import intake, none_rejected
 from gsum_assets.pipeline.tables import TABLES
 from tests.conftest import CORPUS, House
 
@@ -27,9 +27,11 @@ def rows(*rejected: tuple[str, int, str, bool]) -> pa.Table:
 def test_all_rejections_are_counted_and_first_three_named() -> None:
     bad = [(f"{name}.pdf", 0, f"encrypted; save {name}", False) for name in "dcba"]
     other = [("x.JPG", 0, "no", True), ("in/y.jpg", 0, "no", True), ("Makefile", 0, "no", True)]
-    line = intake(1_047, rows(*bad, *other, ("documents.jsonl", 7, "not JSON", False)))
+    copy = ("b (1).txt", 0, "skipped: copy of b.txt", True)
+    line = intake(1_047, rows(*bad, *other, copy, ("documents.jsonl", 7, "not JSON", False)))
     assert line.startswith("1,047 documents; 5 rejected: a.pdf: encrypted; save a; b.pdf: ")
-    assert "c.pdf: encrypted; save c; …; not read: 2 .jpg, 1 without extension (gsum reads " in line
+    assert "c.pdf: encrypted; save c; …; 1 skipped: b (1).txt: copy of b.txt; not read: " in line
+    assert "; not read: 2 .jpg, 1 without extension (gsum reads " in line
     assert "d.pdf" not in line
 
 
@@ -47,15 +49,6 @@ def test_all_rejections_are_counted_and_first_three_named() -> None:
 )
 def test_empty_counts_are_omitted(n: int, rejected: pa.Table, line: str) -> None:
     assert intake(n, rejected) == line
-
-
-def test_folder_summary_is_the_same_before_the_first_run(tmp_path) -> None:
-    for name in ("a.txt", "b.html", "c.jpg"):
-        (tmp_path / name).write_text("A text.")
-    (tmp_path / "d.txt").touch()
-    line = folder_intake(tmp_path)
-    assert line.startswith("2 documents; 1 rejected: d.txt: the text is empty")
-    assert "; not read: 1 .jpg (gsum reads .txt, .md, .pdf" in line
 
 
 def test_check_ignores_files_of_other_types() -> None:

@@ -94,13 +94,107 @@ def test_links_to_folders_end(folder: Path) -> None:
     assert files == ["good.txt", "down/" + "a/" * 11 + "a.txt"]
 
 
-def test_two_links_to_one_folder_are_two_folders(folder: Path) -> None:
+def test_a_folder_is_listed_once_by_its_own_path_or_its_first_link(folder: Path) -> None:
     elsewhere = folder.parent / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "a.txt").write_text("a")
+    for path in (elsewhere, folder / "own"):
+        path.mkdir()
+        (path / "a.txt").write_text(path.name)
     for name in ("one", "two"):
         (folder / name).symlink_to(elsewhere)
-    assert [file.name for file in list_files(folder)] == ["good.txt", "one/a.txt", "two/a.txt"]
+    (folder / "first").symlink_to(folder / "own")
+    listed = list(list_files(folder))
+    assert [f.name for f in listed if not f.is_skipped] == ["good.txt", "own/a.txt", "one/a.txt"]
+    assert {f.name: f.problem for f in listed if f.is_skipped}.keys() == {"first/", "two/"}
+
+
+def test_a_ring_of_links_has_each_file_once(folder: Path) -> None:
+    for name, following in ("ab", "bc", "ca"):
+        (folder / name).mkdir()
+        (folder / name / f"{name}.txt").write_text(f"The text of {name}.")
+        (folder / name / "next").symlink_to(folder / following)
+    documents, rejected = load(folder, SETTINGS)
+    assert {one.document_id for one in documents} == {"good", "a--a", "b--b", "c--c"}
+    assert all(one.is_other_type and one.file.endswith("/next/") for one in rejected)
+
+
+@pytest.mark.parametrize(
+    ("rules", "of_settings", "skipped"),
+    [
+        ("", [], {"node_modules/", "web/node_modules/", "poetry.lock", "web/package-lock.json"}),
+        ("!node_modules/\n!*lock*\n", [], set()),
+        ("# old\n\n/web\n*.md\n!keep.md\n", [], {"node_modules/", "poetry.lock", "web/", "x.md"}),
+        ("!*lock*\n!node_modules/\n", ["web/**", "!*.json"], {"web/node_modules/c.md"}),
+        ("\ufeff!*\nx.md\n", ["!x.md", "good.*/", "keep.md "], {"keep.md"}),
+    ],
+)
+def test_rules_skip_files_and_folders(
+    folder: Path, rules: str, of_settings: list[str], skipped: set[str]
+) -> None:
+    for name in (
+        "node_modules/a/b.md",
+        "web/node_modules/c.md",
+        "web/package-lock.json",
+        "poetry.lock",
+        "x.md",
+        "keep.md",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f'[{{"text": "A text of {name}."}}]')
+    (folder / ".gsumignore").write_text(rules)
+    (folder / "corpus.toml").write_text(f"ignore = {of_settings}\n")
+    before = stamp_of(folder)
+    assert {file.name for file in list_files(folder) if file.is_skipped} == skipped
+    rejected = load(folder, SETTINGS)[1]
+    assert {
+        one.file
+        for one in rejected
+        if one.reason.startswith(("skipped: rule '", "skipped: default rule '"))
+    } == skipped
+    assert all(one.is_other_type for one in rejected)
+    (folder / ".gsumignore").write_text("keep.md\ngood.txt\n")
+    assert stamp_of(folder) != before
+
+
+def test_a_rule_that_is_none_is_named(folder: Path) -> None:
+    (folder / ".gsumignore").write_text("!\n")
+    with pytest.raises(CorpusError, match=r"pattern: '!'; correct this rule of \.gsumignore"):
+        load(folder, SETTINGS)
+    assert stamp_of(folder) == stamp_of(folder)
+
+
+def test_of_equal_files_the_one_with_the_shortest_name_is_read(folder: Path) -> None:
+    for name in ("report (1).md", "report.md", "report.txt", "old/report.md", "good (2).txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("good" if "good" in name else "The report.")
+    (folder / "same size.txt").write_text("Their reply")
+    for name in ("faq.csv", "faq copy.csv"):
+        (folder / name).write_text("question,text\nWho?,The lamp met the boat at night.\n" * 2)
+
+    def copies() -> dict[str, str]:
+        return {one.file: one.reason for one in load(folder, SETTINGS)[1]}
+
+    assert copies() == {
+        "faq copy.csv": "skipped: copy of faq.csv",
+        "good (2).txt": "skipped: copy of good.txt",
+        "old/report.md": "skipped: copy of report.md",
+        "report (1).md": "skipped: copy of report.md",
+        "report.txt": "skipped: copy of report.md",
+    }
+    whole = load_folder(folder, SETTINGS, never)  # type: ignore[arg-type]
+    for one in whole.listing:  # each loaded alone, as after an edit
+        alone = load_folder(folder, SETTINGS, never, {one.document_id})  # type: ignore[arg-type]
+        assert one in alone.listing
+        assert all(document in whole.documents for document in alone.documents)
+    (folder / "report.md").unlink()
+    assert copies()["old/report.md"] == "skipped: copy of report.txt"
+    assert "report" in {document.document_id for document in load(folder, SETTINGS)[0]}
+
+
+def test_a_file_that_was_made_readable_is_noticed(folder: Path) -> None:
+    (folder / "good.txt").chmod(0)
+    before = stamp_of(folder)
+    (folder / "good.txt").chmod(0o644)
+    assert stamp_of(folder).digest != before.digest
 
 
 @pytest.mark.slow

@@ -71,6 +71,18 @@ def test_records_are_those_of_the_folder(local: Path, root: Path) -> None:
     assert list(read_records(remote, 10**6, chosen)) == list(read_records(local, 10**6, chosen))
 
 
+def test_rules_and_copies_are_those_of_the_folder(root: Path, local: Path) -> None:
+    for folder in (root / "tales", local):
+        (folder / "old" / "in").mkdir(parents=True)
+        for name in ("old/x.md", "old/in/y.md", "z.md", "z copy.md"):
+            (folder / name).write_bytes(b"A text that is the same.")
+        (folder / ".gsumignore").write_bytes(b"old/*/*\nx.md")
+    assert scan(root / "tales", SETTINGS) == scan(local, SETTINGS)
+    reasons = {one.file: one.reason for one in load(root / "tales", SETTINGS)[1]}
+    assert reasons["old/in/y.md"] == "skipped: rule 'old/*/*'"
+    assert reasons["z copy.md"] == "skipped: copy of z.md"
+
+
 def test_missing_folder_is_named(root: Path) -> None:
     with pytest.raises(CorpusError, match=r"memory://.*/nowhere does not exist"):
         scan(root / "nowhere", SETTINGS)
@@ -82,7 +94,13 @@ def test_missing_folder_is_named(root: Path) -> None:
 
 def test_changes_are_noticed_by_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fs = root.fs  # type: ignore[attr-defined] - of a URL
-    monkeypatch.setattr(fs, "cat_file", lambda *_, **__: pytest.fail("a file was read"))
+    cat_file = fs.cat_file
+
+    def without_documents(path: str, **limits: int) -> bytes:
+        assert path.endswith("/corpus.toml")  # it may have rules of what is skipped
+        return cat_file(path, **limits)
+
+    monkeypatch.setattr(fs, "cat_file", without_documents)
     tales = root / "tales"
     first = stamp_of(tales)
     assert stamp_of(tales) == first

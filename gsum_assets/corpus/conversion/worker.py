@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import IO
 
 from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted, Report
+from gsum_assets.corpus.conversion.pictures import without_pictures
 
 MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
 
@@ -25,7 +26,7 @@ def convert(suffix: str, content: bytes, report: Report = lambda done, total: No
     entry = FORMATS[suffix]
     module = import_module(f"gsum_assets.corpus.conversion.{entry.module}")
     try:
-        return getattr(module, f"convert_{entry.name}")(content, report)
+        return without_pictures(getattr(module, f"convert_{entry.name}")(content, report))
     except MemoryError:
         raise ConversionError(
             f"needs more than {MOST_MEMORY >> 30} GiB of memory to read; split it"
