@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.answering.answer import Answer, Sources
+from gsum_assets.answering.counting import counted, with_extent
 from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.methods import as_query, require_method, supports
 from gsum_assets.answering.renderings import explained
@@ -50,7 +51,8 @@ def ask(
 
     A question over the corpus that names documents by their titles is answered from these
     documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
-    holds for all methods except those that read reports over several documents.
+    holds for all methods except those that read reports over several documents. A question about
+    the collection itself is counted (`counting.py`).
 
     Parameter `where`: condition on the documents that are searched, see `documents_where`; "": all.
 
@@ -105,7 +107,10 @@ def answer(
 ) -> Answer:
     """Answer `question` from the tables of `inputs`, `document_sections` among them; see `ask`."""
     require_question(question)
-    found = find(family, inputs, question, document, where)
+    inputs = restricted(family, inputs, where) if where else inputs
+    if exact := counted(question, inputs, document, explain, where):
+        return exact
+    found = find(family, inputs, question, document)
     verdict, more = found.verdict if found.passages else None, ""
     if not found.passages:
         answered = nothing_found(question, inputs.method)
@@ -115,6 +120,7 @@ def answer(
         written = write(family, found)
         answered = answer_of(question, written, _shown(written.tables[family.answered_from]))
         answered = replace(answered, probability=verdict and verdict["probability"])
+        answered = with_extent(question, answered, len(found.titles))
         if explain and family.explain:
             more = family.explain(written.inputs.with_tables(written.tables))
     if not explain:

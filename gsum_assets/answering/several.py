@@ -17,7 +17,8 @@ from gsum_assets.answering.ask import (
     require_question,
     write,
 )
-from gsum_assets.answering.scope import NoDocumentError
+from gsum_assets.answering.counting import counted, joined
+from gsum_assets.answering.scope import NoDocumentError, restricted
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.registry.families import FAMILIES, METHODS
@@ -53,14 +54,19 @@ def ask_several(
             f"use one of: {', '.join(name for f in able for name in f.filtered)}"
         )
     inputs = {corpus: inputs_of(workspace, corpus, method) for corpus in dict.fromkeys(corpora)}
-    results, missing = {}, None
-    for corpus, of_corpus in inputs.items():
+    missing = None
+    for corpus, of_corpus in list(inputs.items()) if where else ():
         try:
-            results[corpus] = find(family, of_corpus, question, where=where)
+            inputs[corpus] = restricted(family, of_corpus, where)
         except NoDocumentError as error:
             missing = error
-    if missing and not results:
+            del inputs[corpus]
+    if missing and not inputs:
         raise missing
+    exact = [counted(question, of_corpus, where=where) for of_corpus in inputs.values()]
+    if any(exact):
+        return joined([answer for answer in exact if answer])
+    results = {corpus: find(family, of, question) for corpus, of in inputs.items()}
     passages = {corpus: found.passages for corpus, found in results.items()}
     first = next(iter(results.values()))
     rows = merged(passages, by_score=family.weighted or method in COSINES)

@@ -137,10 +137,16 @@ def rule_of(question: str) -> KindRule:
 
     "Could you tell me" and the like, and words in brackets at the end, are not considered.
     """
-    text = without_brackets(question)
+    text = without_politeness(without_brackets(question))
+    return next((rule for rule in RULES if rule.matches(text)), OTHERWISE)
+
+
+def without_politeness(question: str) -> str:
+    """Return a question without "Could you tell me" and the like before it."""
+    text = question.strip()
     while polite := _POLITE.match(text):
         text = text[polite.end() :]
-    return next((rule for rule in RULES if rule.matches(text)), OTHERWISE)
+    return text
 
 
 def is_settled_by_one(question: str) -> bool:

@@ -51,6 +51,20 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
+def test_each_corpus_is_counted(two: House) -> None:
+    corpora, question = [CORPUS, OTHER], "Which documents mention birch or cedar?"
+    answer = ask_several(two.workspace, corpora, question, "bm25")
+    heads = [line for line in answer.text.splitlines() if "mention" in line]
+    assert heads == [
+        f"{corpus}: 1 of 2 documents mentions “birch” or “cedar”." for corpus in corpora
+    ]
+    assert [s.title for s in answer.sources] == [f"{CORPUS}: birch", f"{OTHER}: cedar"]
+    assert [answer.passage(source)["corpus"] for source in answer.sources] == corpora
+    assert [list(s.numbers) for s in answer.sentences if s.numbers] == [[1], [2]]
+    ash = ask_several(two.workspace, corpora, question, "bm25", "title = 'ash'")
+    assert ash.text.startswith(f"{CORPUS}: 0 of 1 document mention")
+
+
 @pytest.mark.parametrize("method", ["bm25", "hybrid", "full_context"])
 def test_both_corpora_are_read(two: House, method: str) -> None:
     answer = ask_several(two.workspace, [CORPUS, OTHER], "What met the boat?", method)

@@ -51,6 +51,18 @@ def test_an_answer_has_sources_with_their_characters(client: TestClient, indexed
     assert [row["rank"] for row in answer["passages"]] == [*range(1, len(answer["passages"]) + 1)]
 
 
+def test_documents_are_counted(client: TestClient) -> None:
+    answer = ask(client, question="Which documents mention the boat?")
+    n = len(DOCUMENTS)
+    assert answer["text"].startswith(f"{n} of {n} documents mention “boat”.")
+    assert (answer["method"], answer["model"], answer["passages"]) == ("sql", None, [])
+    assert {source["document_id"] for source in answer["sources"]} == set(DOCUMENTS)
+    for source in answer["sources"]:
+        ((start, end),) = source["marked"]
+        assert "boat" in source["text"][start:end]
+        assert source["end"] - source["start"] == len(source["text"])
+
+
 @pytest.mark.parametrize("method", ["bm25", "hybrid"])
 def test_an_answer_is_that_of_a_process_of_its_own(
     client: TestClient, indexed: House, method: str

@@ -1,0 +1,219 @@
+"""Exact answers to questions about a collection itself, by SQL over the table `documents`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import regex
+
+from gsum_assets.answering.answer import Answer, Source, Sources
+from gsum_assets.answering.collection_questions import (
+    CollectionQuestion,
+    collection_question,
+    declared,
+    filled,
+)
+from gsum_assets.answering.scope import find_document, titles_in
+from gsum_assets.corpus.sections import Locations
+from gsum_assets.evaluation.answer_sentences import QUOTED, Line, Sentence
+from gsum_assets.pipeline.result import count
+from gsum_assets.pipeline.step import Inputs
+from gsum_assets.retrieval.words import Words
+from gsum_resources.store.arrow import pc
+from gsum_resources.text.question_kinds import without_politeness
+from gsum_resources.text.speech import speaker_labels, turn_spans
+from gsum_resources.text.vocabulary import CHARACTER, lowered
+
+METHOD = "sql"
+"""The method of these answers."""
+
+_MOST_LISTED = 20
+_STEM = 5  # first letters of a noun
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
+
+
+def counted(
+    question: str,
+    inputs: Inputs,
+    document: str | None = None,
+    explain: bool = False,
+    where: str = "",
+) -> Answer | None:
+    """Return the exact answer to a question about the collection that `inputs` holds.
+
+    None: the question is to be searched for, or there is nothing of what it counts, such as
+    speakers.
+
+    Parameters `document`: id or title of the only document that is counted; `where`: the condition
+    that the documents of `inputs` fulfil, which is shown beside the SQL.
+    """
+    asked = collection_question(question)
+    if asked is None:
+        return None
+    import duckdb
+
+    columns = ["document_id", "title", "n_words", "text"]
+    parts = inputs.tables["documents"].parts()
+    documents = pa.concat_tables([part.columns(columns) for part in parts])
+    titles = titles_in(inputs.tables["documents"])
+    if document is not None:
+        document_id = find_document(document, titles, inputs.corpus)
+        documents = documents.filter(pc.equal(documents["document_id"], document_id))
+    corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
+    with duckdb.connect() as connection:
+        connection.register("documents", documents.append_column("corpus", corpus))
+        if asked.kind == "speakers":
+            connection.register("turns", _turns(documents))
+
+        def query(template: str, **values: str) -> tuple[str, list[dict[str, Any]]]:
+            of_corpus = f"documents WHERE corpus = '{inputs.corpus}'"
+            sql = " ".join(filled(template, documents=of_corpus, **values).split())
+            return sql, connection.sql(sql).to_arrow_table().to_pylist()
+
+        vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
+        attempts = _attempts(asked, Words(inputs.settings("language")), vocabulary)
+        kind, sql, rows, values = declared()["kinds"][asked.kind], "", [], attempts[0]
+        for values in attempts:
+            sql, rows = query(kind["sql"], **values)
+            if rows:
+                break
+    is_zero = asked.is_literal and len(attempts) == 1
+    if not documents.num_rows or not (rows or is_zero):
+        return None
+    n, size = len(rows), count(documents.num_rows, "document")
+    shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
+    head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
+    items = [row for row in rows if "label" in row]
+    sources = _sources(items[:_MOST_LISTED], values["quoted"], inputs, titles)
+    number_of = {source.document_id: [n] for n, source in enumerate(sources, 1)}
+    lines = [Line("", [Sentence(1, head)])]
+    for number, row in enumerate(items[:_MOST_LISTED], 2):
+        numbers = number_of.get(row["document_id"], ())
+        lines.append(Line("- ", [Sentence(number, row["label"], numbers)]))
+    if len(items) > _MOST_LISTED:
+        lines.append(Line("", [Sentence(0, f"and {len(items) - _MOST_LISTED:,} more")]))
+    scope = "".join(f", of the documents where {condition}" for condition in (where,) if condition)
+    lines.append(Line("", [Sentence(0, f"SQL{scope}: {sql}")]))
+    return Answer(
+        "\n".join(line.mark + line.sentences[0].text for line in lines),
+        [],
+        f"kind of question: {asked.kind}; counted, not searched\nread: {size}" if explain else "",
+        sources,
+        method=METHOD,
+        lines=lines,
+        question=question,
+        corpus=inputs.corpus,
+    )
+
+
+def joined(answers: Sequence[Answer]) -> Answer:
+    """Return the answers of several corpora as one, which names the corpus of each."""
+    lines, sources, passages = [], [], []
+    for answer in answers:
+        for of in answer.lines:
+            (sentence,) = of.sentences
+            text = f"{answer.corpus}: {sentence.text}" if of is answer.lines[0] else sentence.text
+            numbers = [len(sources) + number for number in sentence.numbers]
+            lines.append(Line(of.mark, [replace(sentence, text=text, numbers=numbers)]))
+        sources += [replace(s, title=f"{answer.corpus}: {s.title}") for s in answer.sources]
+        passages += [{"node_id": s.node_id, "corpus": answer.corpus} for s in answer.sources]
+    text = "\n".join(line.mark + line.sentences[0].text for line in lines)
+    return replace(answers[0], text=text, lines=lines, sources=sources, passages=passages)
+
+
+def with_extent(question: str, answer: Answer, n_documents: int) -> Answer:
+    """Return an answer that says how much was read, if it does not give the number requested.
+
+    Of documents it never does: only some of the `n_documents` were read.
+    """
+    asked = re.match(filled("{number}"), without_politeness(question), re.IGNORECASE)
+    if answer.is_refusal or not asked:
+        return answer
+    noun = re.escape(asked["noun"][:_STEM])
+    given = re.search(filled("{given}", noun=noun), answer.text, re.IGNORECASE)
+    if given and not asked["documents"]:
+        return answer
+    n_read = len({row["document_id"] for row in answer.passages if row["document_id"]})
+    passages = f"{count(len(answer.passages), 'passage')} of {n_read}"
+    note = f"Nothing was counted: {passages} of {count(n_documents, 'document')} were read."
+    lines = [*answer.lines, Line("", [Sentence(0, note)])]
+    return replace(answer, text=f"{answer.text}\n{note}", lines=lines)
+
+
+def _turns(documents: pa.Table) -> pa.Table:
+    """Return the speaker and the words of each turn in documents in which somebody speaks twice."""
+    rows: list[tuple[str, str, int]] = []
+    for row in documents.to_pylist():
+        text = row["text"]
+        spans = [span for span in turn_spans(text, speaker_labels([text])) if span[0]]
+        if len(spans) > len({name for name, *_ in spans}):
+            rows += [(row["document_id"], name, len(text[i:j].split())) for name, i, j in spans]
+    names = ["document_id", "speaker", "n_words"]
+    return pa.table(list(zip(*rows, strict=True)) or [[], [], []], names)
+
+
+def _attempts(
+    asked: CollectionQuestion, words: Words, vocabulary: Sequence[str]
+) -> Sequence[Mapping[str, str]]:
+    """Return values of the SQL: for the words of a term side by side, then for each of them alone.
+
+    Parameter `vocabulary`: all words of the texts.
+    """
+    if not asked.terms:
+        return [{"quoted": ""}]
+
+    def forms(word: str, is_exact: bool) -> Sequence[str]:
+        stem = "" if is_exact else words.term_of(lowered(word))
+        return [w for w in vocabulary if stem and words.term_of(lowered(w)) == stem] or [word]
+
+    def values(terms: Sequence[str]) -> Mapping[str, str]:
+        patterns, shown = [], []
+        for term in terms:
+            of = [forms(word, term[0] == '"') for word in _WORD.findall(term.lower())]
+            patterns.append(_side_by_side(of))
+            distinct = dict.fromkeys(map(lowered, of[0] if len(of) == 1 else ()))
+            shown.append(f"“{'”/“'.join(distinct) if len(distinct) > 1 else term.strip(chr(34))}”")
+        return {
+            "counts": ", ".join(f"len(regexp_extract_all(text, '{of}'))" for of in patterns),
+            "least": "list_max" if asked.is_any else "list_min",
+            "quoted": "|".join(patterns),
+            "terms": (" or " if asked.is_any else " and ").join(shown),
+        }
+
+    alone = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split()) if words.terms(w)]
+    others = [alone] if alone not in ([], asked.terms) and asked.kind != "presence" else []
+    return list(map(values, [asked.terms, *others]))
+
+
+def _side_by_side(forms: Sequence[Sequence[str]]) -> str:
+    """Return the pattern of words in the texts of `words`; some scripts have no marks there."""
+    edge = "" if any(regex.search(CHARACTER, of[0]) for of in forms) else "/"
+    return "".join(f"{edge}(?:{'|'.join(of)}){edge}" for of in forms)
+
+
+def _sources(
+    rows: Sequence[Mapping[str, Any]], quoted: str, inputs: Inputs, titles: Mapping[str, str]
+) -> Sequence[Source]:
+    """Return of each document the first passage that has what is quoted, else its first one.
+
+    `quoted` is a pattern; "": the name in the row.
+    """
+    first = {row["document_id"]: row for row in reversed(rows)}
+    ids = list(dict.fromkeys(row["document_id"] for row in rows))
+    chunks = inputs.tables["chunks"].rows_with("document_id", ids).sort_by("position").to_pylist()
+    passages, quotes = [], []
+    for document_id in ids:
+        of = _side_by_side([[word] for word in _WORD.findall(first[document_id].get("name", ""))])
+        words = (quoted or of).replace("//", r"\W+").replace("/", r"\b")
+        sentence = re.compile(rf"(?!\s)[^\n.!?]*(?:{words})[^\n.!?]*[.!?]?", re.IGNORECASE)
+        own = [chunk for chunk in chunks if chunk["document_id"] == document_id]
+        found = ((chunk, m.span()) for chunk in own if (m := sentence.search(chunk["text"])))
+        chunk, (start, end) = next(found, (own[0], (0, len(own[0]["text"]))))
+        rank = len(passages) + 1
+        passages.append({**chunk, "node_id": chunk["chunk_id"], "node_kind": "chunk", "rank": rank})
+        quote = {"start_char": chunk["start"] + start, "end_char": chunk["start"] + end}
+        quotes.append({**quote, "chunk_id": chunk["chunk_id"], "rank": rank, "kind": QUOTED})
+    locate = Locations(inputs.tables["document_sections"].rows_with("document_id", ids))
+    return Sources(passages, titles, chunks, locate, quotes).listed()
