@@ -29,7 +29,7 @@ def lend_vectors(workspace: Workspace, corpus: str, passages: Mapping[str, str])
         return
     stored = index.of(list(new))
     for number, text in enumerate(new.values()):
-        sentences = [sentence.text for sentence in read_sentences([text])]
+        sentences = [sentence.embedded for sentence in read_sentences([text])]
         vectors = stored.vectors_of(number)
         if len(vectors) and len(vectors) == len(sentences):
             model.learn(text, dict(zip(sentences, vectors, strict=True)))
@@ -58,7 +58,7 @@ def _is_of(index: SentenceIndex, workspace: Workspace, corpus: str, model: Extra
         stored = index.of([chunk_id]).vectors
         if len(stored):
             (text,) = chunks.rows_with("chunk_id", [chunk_id])["text"].to_pylist()
-            first = read_sentences([text])[0].text
+            first = read_sentences([text])[0].embedded
             vector = model.embedder.embed([first])[0]
             same_length = vector.shape == stored[0].shape
             return same_length and float(np.dot(vector, stored[0])) > _ALIKE

@@ -35,7 +35,7 @@ def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
             "position": position,
             "speaker": sentence.speaker,
             "n_words": len(sentence.text.split()),
-            "text": sentence.text,
+            "text": sentence.embedded,
         }
         for chunk in chunks.select(["chunk_id", "document_id", "text"]).to_pylist()
         for position, sentence in enumerate(read_sentences([chunk["text"]]))

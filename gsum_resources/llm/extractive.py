@@ -107,7 +107,7 @@ class ExtractiveModel:
         """
         each = [sentence for passage in passages for sentence in read_sentences([passage])]
         # at the border of two passages a sentence is whole only where both are read
-        self._embed(dict.fromkeys(s.text for s in (*read_sentences(passages), *each)))
+        self._embed(dict.fromkeys(s.embedded for s in (*read_sentences(passages), *each)))
         self._read.update(passages)
         return len(self._vectors) < self._cache_size
 
@@ -128,7 +128,7 @@ class ExtractiveModel:
             aspects = question_aspects(request.question)
             prepared.append(_Prepared(request, sentences, aspects, time.perf_counter() - started))
         started = time.perf_counter()
-        vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
+        vectors = self._embed(dict.fromkeys(s.embedded for p in prepared for s in p.sentences))
         texts = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
         of_texts = self._embedder.embed_queries(texts) if texts else ()
         of_aspects = dict(zip(texts, of_texts, strict=True))
@@ -174,7 +174,7 @@ class ExtractiveModel:
         no_aspects = np.zeros((0, self._embedder.dimension), dtype=np.float32)
         reading = Reading(
             prepared.sentences,
-            np.stack([vectors[s.text] for s in prepared.sentences]),
+            np.stack([vectors[s.embedded] for s in prepared.sentences]),
             request.question,
             np.stack([aspects[a] for a in prepared.aspects]) if prepared.aspects else no_aspects,
         )

@@ -12,6 +12,8 @@ from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.vocabulary import content_stems, words
 
 _COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
+_ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
+_OTHER_ROW = 0.5  # factor where another row of the table has a word of the question
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
 _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
@@ -50,13 +52,18 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     passages is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
     """
     stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
+    above = [frozenset(content_stems(f"{s.heading} {s.lead}")) for s in sentences]
     weights = {
         word: math.log((len(stems) + 1) / (sum(word in held for held in stems) + 0.5))
         for word in dict.fromkeys(content_stems(question))
         if word not in CONTENTLESS
     }
     total = sum(weights.values()) or 1.0
-    shared = [sum(w for word, w in weights.items() if word in held) / total for held in stems]
+    shared = [
+        sum(w * (1 if word in held else _ABOVE * (word in context)) for word, w in weights.items())
+        / total
+        for held, context in zip(stems, above, strict=True)
+    ]
     alone = _COSINE * relevant + _SHARED_WORDS * np.array(shared)
     bears = alone.copy()
     for i in range(1, len(sentences)):
@@ -74,6 +81,15 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     named = {name for name in speakers if f" {' '.join(words(name))} " in asked}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
+    named_row = [
+        s.kind == "row" and not held.isdisjoint(weights)
+        for s, held in zip(sentences, stems, strict=True)
+    ]
+    tables = {(s.run, s.lead) for s, is_named in zip(sentences, named_row, strict=True) if is_named}
+    bears *= [
+        _OTHER_ROW if s.kind == "row" and (s.run, s.lead) in tables and not is_named else 1
+        for s, is_named in zip(sentences, named_row, strict=True)
+    ]
     bears *= [1 if names else _WITHOUT_NUMBER for names in _names_it(question, sentences, stems)]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)

@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from gsum_resources.text.sentences import ENDS, Sentence
+from gsum_resources.text.records import ENDS
+from gsum_resources.text.sentences import FINITE, Sentence
 from gsum_resources.text.vocabulary import content_stems, n_words, words
 
 _OWN = frozenset(("i", "me", "my", "you", "your"))
@@ -24,14 +25,7 @@ _HANGING = re.compile(
 )
 _IMPRINT = re.compile(r"https?://|www\.|\bcopyright\b|transcriber's note|\bISBN\b", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(?<!\bit)(?<!\bhe)(?<!\bthat)(?<!\bthere)['’]s\b", re.IGNORECASE)
-_FINITE = re.compile(
-    r"\b(?:is|are|am|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
-    r"|might|must|need|needs|let|i|you|he|she|we|they|who|[a-z]{3,}ed|isn|aren|don|doesn|didn|said"
-    r"|says|came|went|took|made|gave|saw|knew|got|told|felt|found|kept|left|stood|put|makes|gives"
-    r"|wants|works|means)\b|['’](?:s|re|ve|ll|d|m)\b",
-    re.IGNORECASE,
-)
-
+_FIGURE = re.compile(r"\d(?:[\d.,:]*\d)?|(?<![.?!] )\b[A-Z]\w+")
 _LEAST = 0.001  # probability
 
 
@@ -124,7 +118,8 @@ def select_sentences(
     proper = {
         i
         for i, n in enumerate(sizes)
-        if settings.shortest <= n <= settings.longest and is_statement(sentences[i])
+        if (sentences[i].is_record or settings.shortest <= n <= settings.longest)
+        and is_statement(sentences[i])
     }
     budget = max_words * (1 + settings.slack)
     chosen: list[int] = []
@@ -143,8 +138,9 @@ def select_sentences(
             seen.update(stems[best])
             for word in stems[best]:
                 values[word] = weights[word] * settings.repetition ** seen[word]
-            repeated = np.flatnonzero(vectors @ vectors[best] >= settings.same)
-            pool -= {best, *repeated.tolist()}
+            alike = np.flatnonzero(vectors @ vectors[best] >= settings.same).tolist()
+            said = _figures(sentences[best])
+            pool -= {best, *(i for i in alike if said >= _figures(sentences[i]))}
             for i in pool:
                 if not stems[best].isdisjoint(stems[i]):
                     gains[i] = gain(i)
@@ -186,11 +182,11 @@ def is_statement(sentence: Sentence) -> bool:
     a finite verb, prose needs a mark at its end and a word in lower case; the 's of a possessive is
     no such sign.
     """
-    if sentence.speaker:
+    if sentence.speaker or sentence.is_record:
         return True
-    if not sentence.whole or sentence.text.endswith(":"):
+    if sentence.kind == "heading" or not sentence.whole or sentence.text.endswith(":"):
         return False
-    if _FINITE.search(_POSSESSIVE.sub("", sentence.text)):
+    if FINITE.search(_POSSESSIVE.sub("", sentence.text)):
         return True
     ends = re.search(rf"[{ENDS}][\"'”’)\]」』）]*$", sentence.text)
     return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
@@ -217,11 +213,16 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
     return factors
 
 
+def _figures(sentence: Sentence) -> frozenset[str]:
+    """Return the numbers and names of a sentence: one that has another says something else."""
+    return frozenset(_FIGURE.findall(sentence.text[1:]))
+
+
 @lru_cache(maxsize=2**14)  # as of the stems of a sentence
 def _traits(text: str) -> tuple[float, bool, bool, bool]:
     """Return the share of "I" and "you", and whether it is an imprint, hangs, and has a verb."""
     spoken = words(text)
     chat_share = sum(word in _OWN for word in spoken) / max(1, len(spoken))
-    matches = _IMPRINT.search(text), _HANGING.match(text), _FINITE.search(text)
+    matches = _IMPRINT.search(text), _HANGING.match(text), FINITE.search(text)
     is_imprint, hangs, has_verb = map(bool, matches)
     return chat_share, is_imprint, hangs, has_verb

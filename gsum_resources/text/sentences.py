@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from gsum_resources.text.passages import join_overlapping
+from gsum_resources.text.records import CLOSES, ENDS, Kind, cells, records
 from gsum_resources.text.speech import (
     is_spoken,
     join_interrupted,
@@ -18,24 +20,49 @@ from gsum_resources.text.speech import (
 from gsum_resources.text.vocabulary import word_list
 
 _ABBREVIATIONS = word_list("abbreviations")
-ENDS = ".!?…؟۔।॥።。！？｡"  # also of Arabic, Indic and Ethiopic scripts, Chinese and Japanese
 _FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts without capitals
 _OPENS = "[\"'“‘(\\[「『]*"
-_CLOSES = "\"'”’)\\]」』）"
 _BOUNDARY = re.compile(
-    rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—]|…\w)|[。！？｡]+[{_CLOSES}]*(?=.)"
+    rf"([{ENDS}]+)([{CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—]|…\w)|[。！？｡]+[{CLOSES}]*(?=.)"
 )
-_BREAK = re.compile(rf"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{{1,2}}[.)])[ \t])|(?<=[:\"”{ENDS}])[ \t]*\n")
-_BEGINS, _ENDED = re.compile(rf"{_OPENS}[{_FIRST}]"), re.compile(rf"[{ENDS}:][{_CLOSES}]*$")
-_HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
-_MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
+_BEGINS, _ENDED = re.compile(rf"{_OPENS}[{_FIRST}]"), re.compile(rf"[{ENDS}:][{CLOSES}]*$")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
 # A transcript may break off a sentence without a mark; the next one begins with a capital.
 _RESTART = re.compile(
     r"(?<=[a-z]) (?=(?:So|And|But|It|It's|We|We're|The|That|That's|You|They|This|There|If"
     r"|What|Or|He|She|Because|My|Our|Maybe|Yeah|Okay|Well|Oh|Then|Now|How|When|Also)[, ][ a-z])"
 )
+FINITE = re.compile(
+    r"\b(?:is|are|am|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
+    r"|might|must|need|needs|let|i|you|he|she|we|they|who|[a-z]{3,}ed|isn|aren|don|doesn|didn|said"
+    r"|says|came|went|took|made|gave|saw|knew|got|told|felt|found|kept|left|stood|put|makes|gives"
+    r"|wants|works|means)\b|['’](?:s|re|ve|ll|d|m)\b",
+    re.IGNORECASE,
+)
+"""A sign of a finite verb."""
+
 _LONG_TURN = 4096  # characters; the sentences of longer ones are not kept
+_RUN_IN = 4  # words; of a first sentence that is the heading of its paragraph: "Music."
+_OF_ORDINAL = re.compile(
+    r"\b(?:vom|zum|zur|beim|im|(?<!\bI )am|ab|bis|seit|den|dem|der|das|des) \d{1,2}$", re.IGNORECASE
+)
+_MONTHS = frozenset(
+    [
+        "Januar",
+        "Jänner",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
+    ]
+)
 LONG = 40  # words; longer spoken sentences are split at clauses
 SHORT = 7  # words; minimum length of a clause that is split off
 
@@ -51,6 +78,7 @@ class Sentence:
     run : index of its run of joined passages.
     whole : False if a passage's border cuts its beginning or end.
     turn : index of its turn in the run.
+    kind, lead, heading : as of `Record`.
     """
 
     text: str
@@ -58,6 +86,22 @@ class Sentence:
     run: int
     whole: bool = True
     turn: int = 0
+    kind: Kind = "prose"
+    lead: str = ""
+    heading: str = ""
+
+    @property
+    def embedded(self) -> str:
+        """The text to embed: a row of a table has the name of its column before each cell."""
+        if self.kind != "row" or not self.lead:
+            return self.text
+        pairs = zip_longest(cells(self.lead), cells(self.text), fillvalue="")
+        return "; ".join(f"{name}: {cell}".strip(": ") for name, cell in pairs if cell)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it states something without a verb, by its form."""
+        return self.kind in ("row", "form", "list") and not self.speaker
 
 
 def read_sentences(passages: Sequence[str]) -> list[Sentence]:
@@ -68,16 +112,16 @@ def read_sentences(passages: Sequence[str]) -> list[Sentence]:
     """
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
-    spoken = bool(labels) or is_spoken(" ".join(runs))
     sentence_of: dict[str, Sentence] = {}
     for index, run in enumerate(runs):
-        for sentence in _read_run(run, index, labels, spoken):
+        for sentence in _read_run(run, index, labels):
             sentence_of.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
     return list(sentence_of.values())
 
 
-def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> list[Sentence]:
+def _read_run(run: str, index: int, labels: frozenset[str]) -> list[Sentence]:
     talk = turns(run, labels)
+    spoken = any(turn.speaker for turn in talk) or is_spoken(run)
     talk = join_interrupted(talk) if spoken else talk
     sentences: list[Sentence] = []
     for position, turn in enumerate(talk):
@@ -85,42 +129,59 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
         closes = position == len(talk) - 1
         read = _read_turn if len(turn.text) < _LONG_TURN else _read_turn.__wrapped__
         sentences += [
-            Sentence(text, turn.speaker, index, whole, position)
-            for text, whole in read(turn.text, opens, closes, spoken)
+            replace(sentence, speaker=turn.speaker, run=index, turn=position)
+            for sentence in read(turn.text, opens, closes, spoken, bool(turn.speaker))
         ]
     return sentences
 
 
 @lru_cache(maxsize=2**15)  # methods and questions share turns in their contexts; about 30 MB
-def _read_turn(turn: str, opens: bool, closes: bool, spoken: bool) -> Sequence[tuple[str, bool]]:
-    """Return the sentences of a turn, each with whether it is whole.
+def _read_turn(
+    turn: str, opens: bool, closes: bool, spoken: bool, is_said: bool
+) -> Sequence[Sentence]:
+    """Return the sentences of a turn.
 
-    `opens`, `closes`: a passage begins or ends with it, perhaps inside a sentence.
+    `opens`, `closes`: a passage begins or ends with it, perhaps inside a sentence; `is_said`: by a
+    known speaker.
     """
-    sentences: list[tuple[str, bool]] = []
-    pieces = split_sentences(turn)
-    for k, piece in enumerate(pieces):
-        is_first, is_last = opens and k == 0, closes and k == len(pieces) - 1
-        # A passage that begins inside a sentence begins with a lower-case letter.
-        begins = not piece.startswith("…") and not (is_first and not _BEGINS.match(piece))
-        ends = bool(_ENDED.search(piece))
-        texts = [(piece, True)]  # False: broken off
-        if spoken:
-            starts = _RESTART.split(tidy_spacing(piece))
-            texts = [
-                (trimmed, start is starts[-1])
-                for start in starts
-                for clause in split_clauses(start)
-                if (trimmed := trim_speech(clause))
+    sentences: list[Sentence] = []
+    units = list(records(turn))
+    for unit in units:
+        if unit.kind in ("row", "form", "list") and not is_said:
+            sentences.append(Sentence(unit.text, "", 0, True, 0, *unit[1:]))
+            continue
+        heading = unit.heading
+        pieces = [unit.text] if unit.kind == "heading" else _split(unit.text)
+        for k, piece in enumerate(pieces):
+            is_first = opens and unit is units[0] and k == 0
+            is_last = closes and unit is units[-1] and k == len(pieces) - 1
+            # A passage that begins inside a sentence begins with a lower-case letter.
+            begins = not piece.startswith("…") and not (is_first and not _BEGINS.match(piece))
+            ends = bool(_ENDED.search(piece))
+            texts = [(piece, True)]  # False: broken off
+            if spoken:
+                starts = _RESTART.split(tidy_spacing(piece))
+                texts = [
+                    (trimmed, start is starts[-1])
+                    for start in starts
+                    for clause in split_clauses(start)
+                    if (trimmed := trim_speech(clause))
+                ]
+            elif piece.count('"') % 2:  # a half of a split quotation
+                opened = f'{piece}"' if piece[0] == '"' else piece
+                texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
+            if texts and is_first and (not begins or (spoken and _may_go_on(turn))):
+                texts[0] = _cut_before(texts[0][0], piece), texts[0][1]
+            if texts and is_last and spoken and not ends:
+                texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
+            sentences += [
+                Sentence(
+                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading
+                )
+                for text, complete in texts
             ]
-        elif piece.count('"') % 2:  # a half of a split quotation
-            opened = f'{piece}"' if piece[0] == '"' else piece
-            texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
-        if texts and is_first and (not begins or (spoken and _may_go_on(turn))):
-            texts[0] = _cut_before(texts[0][0], piece), texts[0][1]
-        if texts and is_last and spoken and not ends:
-            texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
-        sentences += [(text, begins and ends and complete) for text, complete in texts]
+            if k == 0 and len(piece.split()) <= _RUN_IN and not FINITE.search(piece):
+                heading = f"{heading} {piece}".strip()
     return tuple(sentences)
 
 
@@ -141,26 +202,34 @@ def _cut_before(text: str, piece: str) -> str:
 def split_sentences(text: str) -> list[str]:
     """Split at sentence ends, but not at abbreviations, initials or in quoted speech.
 
-    Line breaks end a sentence at blank lines, before list items and headings, and after closing
-    punctuation; otherwise they are line wrapping.
+    Headings, rows of tables, forms and items of lists stand alone, see `records`; other line
+    breaks inside a paragraph are line wrapping.
     """
-    sentences = []
-    lines = _HEADING.sub(r"\1\n", text) if "#" in text else text  # a heading ends with its line
-    for block in _BREAK.split(lines) if "\n" in lines else [lines]:
-        block = " ".join(_MARKUP.sub("", (block or "").strip()).split())
-        start = 0
-        for match in _BOUNDARY.finditer(block):
-            if not _is_abbreviation(block[start : match.start()], match[1]):
-                sentences.append(block[start : match.end()].strip())
-                start = match.end()
-        sentences.append(block[start:].strip())
+    split = (
+        _split(record.text) if record.kind in ("prose", "item") else [record.text]
+        for record in records(text)
+    )
+    return [sentence for sentences in split for sentence in sentences]
+
+
+def _split(paragraph: str) -> list[str]:
+    sentences, start = [], 0
+    for match in _BOUNDARY.finditer(paragraph):
+        if not _is_abbreviation(paragraph[start : match.start()], match, paragraph):
+            sentences.append(paragraph[start : match.end()].strip())
+            start = match.end()
+    sentences.append(paragraph[start:].strip())
     return [s for s in sentences if s]
 
 
-def _is_abbreviation(before: str, mark: str) -> bool:
-    if mark != ".":
+def _is_abbreviation(before: str, mark: re.Match[str], paragraph: str) -> bool:
+    """Return whether a full stop ends an abbreviation, an initial or an ordinal, no sentence."""
+    if mark[1] != ".":
         return False
     word = re.split(r"[\s(\[\"'“‘]", before)[-1]
+    if re.fullmatch(r"\d{1,2}", word):  # "am 24. August", "im 3. Stock"
+        follows = re.match(r"[^\W\d_]+", paragraph[mark.end() :])
+        return bool(_OF_ORDINAL.search(before)) or (follows and follows[0] in _MONTHS) is True
     initial = re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", word) is not None and word != "I"
     return initial or (word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != "")
 
@@ -181,13 +250,19 @@ def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[s
 def render_sentences(sentences: Sequence[Sentence]) -> str:
     """Return speech with one line per turn (`Marketing: …`, or "– "), or prose as a paragraph.
 
-    `read_sentences` can parse the text, because methods pass answers back as passages.
+    Rows of tables, forms and lists have lines of their own. `read_sentences` can parse the text,
+    because methods pass answers back as passages.
     """
     spoken = any(sentence.speaker for sentence in sentences)
     lines: list[str] = []
     last: Sentence | None = None
     for sentence in sentences:
-        if last and (_is_same_turn(last, sentence) or not spoken):
+        if sentence.is_record:
+            lines += [""] if last and last.speaker else []  # nobody says it
+            is_led = last and sentence.lead in (last.lead, last.text)
+            lines += [sentence.lead] if sentence.lead and not is_led else []
+            lines.append(sentence.text)
+        elif last and not last.is_record and (_is_same_turn(last, sentence) or not spoken):
             lines[-1] = f"{_ended(lines[-1])} {sentence.text}"
         else:
             label = f"{sentence.speaker}: " if sentence.speaker else "– " if spoken else ""

@@ -6,7 +6,7 @@ its speaker.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,6 +34,16 @@ _NO_NAMES = word_set(
     decision decisions action actions result results
     """
 )
+_FIELDS = word_set(
+    """
+    name surname born birth birthday age date day year month phone telephone mobile email mail fax
+    web website street city town country postcode zip price cost costs fee total sum amount quantity
+    number no id reference status type kind category size weight height length colour color model
+    make serial version owner member members seats vote votes voted result motion moved seconded
+    for against duration start end begin room chair secretary treasurer salary job position
+    department nationality signature datum geboren preis betrag telefon adresse ort anzahl nummer
+    """
+)
 _NAME_WORDS = word_set(
     """
     of the and de van von der la le du
@@ -42,6 +52,12 @@ _NAME_WORDS = word_set(
 _UNIT = r"[^\W\d_]+(?:['’\-][^\W\d_]+)*"
 _REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’-])", re.IGNORECASE)
 _TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"))
+_ENGLISH = re.compile(r"\b(?:the|and|of|to|is|that|you|it|we|i|was|for)\b", re.IGNORECASE)
+_FOREIGN = re.compile(
+    r"\b(?:der|die|das|und|ist|nicht|ein|eine|den|wir|le|la|les|et|est|des|un|une|el|los|que|de|es"
+    r"|il|che|di|o|os|um|uma|em|não|het|een|en|og|det|er|på|och|att)\b",
+    re.IGNORECASE,
+)
 _FILLER = r"(?:u[hm]+|umm+|erm*|a+h+|eh|hm+|mm+|mm[- ]?hmm+|uh[- ]huh|huh|oh|ooh)"
 _FILLER_WORD = re.compile(rf"\b(?=[uehamo]){_FILLER}", re.I)
 _FILLERS = re.compile(
@@ -97,7 +113,7 @@ def is_speech(speakers: Sequence[str]) -> bool:
     return 4 * sum(map(bool, speakers)) >= max(1, len(speakers))
 
 
-def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
+def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
     """Return the line beginnings of the form "Name:" that name speakers.
 
     They do in a text in which one recurs, or most of whose lines begin with one, so that a single
@@ -111,7 +127,8 @@ def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
         labels = Counter(m[1] for m in begins)
         timed = [time for m in begins for time in _CLOCK.findall(m[0].replace(m[1], ""))[:1]]
         earlier = sum(_hours(later) < _hours(time) for time, later in pairwise(timed))
-        if earlier > _MOST_EARLIER * len(timed):  # the hours of several days, no transcript
+        # the hours of several days, or a form, are no transcript
+        if earlier > _MOST_EARLIER * len(timed) or (labels and _is_form(text, begins)):
             others.append(frozenset())
             continue
         lines = sum(1 for line in text.splitlines() if line.strip())
@@ -123,8 +140,26 @@ def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
         else:
             others.append(frozenset(labels))
     shared = Counter(label for labels in others for label in labels)
-    names.update(label for label, n in shared.items() if n > 1)
+    names.update(label for label, n in shared.items() if n > 1 and not _is_noun(label, texts))
     return frozenset(names).union(*(labels for labels in others if not names.isdisjoint(labels)))
+
+
+def _is_noun(label: str, texts: Sequence[str]) -> bool:
+    """Return whether texts have a label of one word in lower case, as "the budget"."""
+    return " " not in label and any(re.search(rf"\b{label.lower()}\b", text) for text in texts)
+
+
+def _is_form(text: str, labels: Sequence[re.Match[str]]) -> bool:
+    """Return whether labels are those of "Key: value" lines, most without a mark at their end.
+
+    Each stands once then, or fields of forms are among them.
+    """
+    names = [label[1] for label in labels]
+    values = [text[m.end() :].partition("\n")[0].strip() for m in labels]
+    n_ended = sum(bool(_ENDED.search(value)) for value in values)
+    n_fields = sum(not _FIELDS.isdisjoint(name.casefold().split()) for name in set(names))
+    is_form = len(set(names)) == len(names) > 2 or 3 * n_fields >= len(set(names))
+    return 5 * n_ended <= len(values) and is_form
 
 
 def _hours(clock: str) -> float:
@@ -204,7 +239,12 @@ def turn_spans(text: str, labels: frozenset[str]) -> list[tuple[str, int, int]]:
 
 
 def is_spoken(text: str, share: float = 0.01) -> bool:
-    """Return whether the share of fillers among the words indicates speech."""
+    """Return whether the share of fillers among the words indicates speech, in English.
+
+    "Um" and "er" are words of German, Portuguese and Danish.
+    """
+    if len(_FOREIGN.findall(text)) > len(_ENGLISH.findall(text)):
+        return False
     loose, few = len(_LOOSE.findall(text)), share * len(text.split())
     # the words of fillers are at least as many, and found faster
     return len(_FILLER_WORD.findall(text)) + loose > few and (
