@@ -128,7 +128,7 @@ def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
         timed = [time for m in begins for time in _CLOCK.findall(m[0].replace(m[1], ""))[:1]]
         earlier = sum(_hours(later) < _hours(time) for time, later in pairwise(timed))
         # the hours of several days, or a form, are no transcript
-        if earlier > _MOST_EARLIER * len(timed) or (labels and _is_form(text, begins)):
+        if earlier > _MOST_EARLIER * len(timed) or (not timed and _is_form(text, begins)):
             others.append(frozenset())
             continue
         lines = sum(1 for line in text.splitlines() if line.strip())
@@ -159,7 +159,7 @@ def _is_form(text: str, labels: Sequence[re.Match[str]]) -> bool:
     n_ended = sum(bool(_ENDED.search(value)) for value in values)
     n_fields = sum(not _FIELDS.isdisjoint(name.casefold().split()) for name in set(names))
     is_form = len(set(names)) == len(names) > 2 or 3 * n_fields >= len(set(names))
-    return 5 * n_ended <= len(values) and is_form
+    return bool(values) and 5 * n_ended <= len(values) and is_form
 
 
 def _hours(clock: str) -> float:
