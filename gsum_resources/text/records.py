@@ -17,7 +17,7 @@ _ENDED = re.compile(rf"[{ENDS}][{CLOSES}]*$")
 _LAST = re.compile(r"[:\"”" + ENDS + "]$")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 _ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)])[ \t]+(?=\S)")
-_PAIR = re.compile(r"(?=[^\W_])(?!https?:)(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+:[ \t]+\S")
+_PAIR = re.compile(r"(?=[^\W_])(?![a-zß-ÿ])(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+:[ \t]+\S")
 _LISTS = re.compile(rf":.*[,;\d].*[^{ENDS}]$")  # a pair alone is else a title: "Part 2: the ferry"
 _RULE = re.compile(r"\|?[\s|:=+-]+$")  # below the header of a table
 _CELL_END = re.compile(r"(?<!\\)\|")
@@ -32,7 +32,7 @@ class Record(NamedTuple):
     ----------
     text : on one line, without its mark; a form has a line for each pair, a list for each item.
     kind : a `form` is a run of "Key: value" lines, or one line of a long run; a `list` begins with
-        the line that introduces it, or is one item of a long list; an `item` has no such line.
+        the line that introduces it, or is one item of a long list; other items are `prose`.
     lead : the line that introduces it: the header of its table, the sentence before its list, the
         first line of its form; "" for none.
     heading : the heading that it stands below; "" for none.
