@@ -152,9 +152,10 @@ def _views() -> Sequence[View | Macro]:
     return (*VIEWS, *MACROS)
 
 
-_LENGTHS = ["graphrag.answers.prompt_tokens"]
 _LEVELS = ["graphrag-c1", "graphrag-c2", "graphrag-c3"]
-_PACK = Cost("question", lengths=_LENGTHS, calls=1.4, tokens_in=7200, tokens_out=490)
+_PACK = Cost(
+    "question", length="graphrag.answers.prompt_tokens", calls=1.4, tokens_in=7200, tokens_out=490
+)
 _PACKS = (
     replace(_PACK, requests=1.3, methods=["graphrag-ts"]),
     replace(_PACK, requests=0.6, methods=_LEVELS, repeated=0.75),

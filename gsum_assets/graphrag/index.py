@@ -156,7 +156,7 @@ INDEX = (
         costs=[
             Cost(
                 "passage",
-                lengths=["graphrag.extraction.passage_tokens"],
+                length="graphrag.extraction.passage_tokens",
                 tokens_in=200,
                 text_in=1.03,
                 text_out=1.78,

@@ -45,7 +45,7 @@ def _pages(inputs: Inputs) -> pa.Table | Result:
 
 _SEARCHES = [name for name, method in METHODS.items() if method.reads == "graph"]
 _BY_LINES = [name for name, method in METHODS.items() if method.reads in ("graph", "lines")]
-_LENGTHS = ("jerr.chunking.max_tokens",)
+_LENGTH = "jerr.chunking.max_tokens"
 
 INDEX = (
     Step(
@@ -70,7 +70,7 @@ INDEX = (
         costs=[
             Cost(
                 "passage",
-                lengths=_LENGTHS,
+                length=_LENGTH,
                 requests=0.92,
                 tokens_in=175,
                 tokens_out=11,
@@ -92,9 +92,7 @@ INDEX = (
         methods=_SEARCHES,
         work="extraction",
         costs=[
-            Cost(
-                "passage", lengths=_LENGTHS, requests=0.92, calls=1.3, tokens_in=510, tokens_out=175
-            )
+            Cost("passage", length=_LENGTH, requests=0.92, calls=1.3, tokens_in=510, tokens_out=175)
         ],
     ),
     Step(

@@ -1,6 +1,6 @@
 """What a step requests of a model by default, from which `gsum plan` estimates a run."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,8 @@ class Cost:
     requests : requests for one unit; of an embedder texts, of a scorer pairs.
     calls : calls for one request, more than one if replies are often malformed.
     tokens_in, tokens_out : tokens of all prompts and replies of one request.
-    lengths : settings with lengths of texts in word pieces, as "jerr.chunking.max_tokens": the
-        unit is a text of each of these lengths; of a question each text of the corpus.
+    length : setting of the length of texts in word pieces, as "jerr.chunking.max_tokens": the
+        unit is a text of this length; of a question each text of the corpus.
     text_in, text_out : further tokens of prompt and reply for each word piece of such a text.
     times : setting by which the number of requests is multiplied; of a list its length.
     methods : the methods that send these requests; empty: all that the step runs for.
@@ -38,7 +38,7 @@ class Cost:
     calls: float = 1.0
     tokens_in: float = 0.0
     tokens_out: float = 0.0
-    lengths: Sequence[str] = ()
+    length: str = ""
     text_in: float = 0.0
     text_out: float = 0.0
     times: str = ""

@@ -87,9 +87,9 @@ class Estimate:
             size = self._sizes[document_id and ""]
             if cost.reads_all:
                 amounts.append(Amount(1.0, min(size, self.stale.setting(cost.reads_all))))
-            elif cost.lengths:
-                lengths = self._lengths(cost)
-                n = sum(math.ceil(size / length) * (size > length) for length in lengths)
+            elif cost.length:
+                length = self.stale.setting(cost.length)
+                n = math.ceil(size / length) * (size > length)
                 amounts.append(Amount(n, size * (n > 0)))
             else:
                 amounts.append(Amount(1.0))
@@ -127,18 +127,10 @@ class Estimate:
             size, factor = sum(passage.n_tokens for passage in chosen), n_like_it
             if len(chosen) < len(passages):
                 factor *= cost.edited
-            n, n_texts = float(len(chosen)), 1
-            if cost.lengths:
-                lengths = self._lengths(cost)
-                # 0: each passage alone
-                n = sum(math.ceil(size / length) if length else len(chosen) for length in lengths)
-                n_texts = len(lengths)
+            n = float(len(chosen))
+            if cost.length and (length := self.stale.setting(cost.length)):  # 0: each alone
+                n = math.ceil(size / length)
             elif cost.unit == "document":
                 n /= len(passages)
-            amounts.append(Amount(n * factor, size * n_texts * factor))
+            amounts.append(Amount(n * factor, size * factor))
         return Amount(*_sum(amounts))
-
-    def _lengths(self, cost: Cost) -> set[int]:
-        values = (self.stale.setting(name) for name in cost.lengths)
-        lists = (value if isinstance(value, list) else [value] for value in values)
-        return {length for lengths in lists for length in lengths}

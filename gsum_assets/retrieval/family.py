@@ -42,9 +42,7 @@ FAMILY = Family(
     studies=(
         "dense-smoothed",
         "oracle-evidence",
-        "oracle-evidence-filled",
         "oracle-documents",
-        "oracle-greedy",
     ),
     question=(
         Step(

@@ -27,7 +27,7 @@ from gsum_resources.endpoint.failures import (
     error_of,
     unavailable,
 )
-from gsum_resources.endpoint.outages import Outage, Outages
+from gsum_resources.endpoint.outages import Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
@@ -83,7 +83,7 @@ class Endpoint:
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # consecutive requests
         self._answered = False  # whether any request was ever answered
-        self._outage: Outage | None = None  # while there is one, a request has a single attempt
+        self._outage: str | None = None  # while there is one, a request has a single attempt
 
     @cached_property  # thread-safe in the pinned Python version
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -150,7 +150,7 @@ class Endpoint:
         self._connection.prepare()
         self._outage = self._outages.current()
         if self._outage and not self._outages.may_probe():
-            raise error_of(self.settings, self._outage.reason)
+            raise error_of(self.settings, self._outage)
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
         future = asyncio.run_coroutine_threadsafe(self._work_off(work, items, ready), self._loop)
@@ -247,9 +247,9 @@ class Endpoint:
             return None
         error = away(failure, self.settings, self._given_up)
         self._given_up = 0
-        reason = self._outage.reason if self._outage else str(error)
+        reason = self._outage or str(error)
         self._outages.note(reason)
-        return error_of(self.settings, self._outage.reason) if self._outage else error
+        return error_of(self.settings, self._outage) if self._outage else error
 
     async def _send_once(self, path: str, body: dict[str, Any] | None = None) -> str:
         """Return the body of the answer to a request that costs nothing."""

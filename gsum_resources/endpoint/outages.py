@@ -6,7 +6,6 @@ hosts, except that one of them may try again every `PROBE_EVERY_S`; an answer en
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -18,13 +17,6 @@ PROBE_EVERY_S = 30.0
 _LONG_AGO = -1e9  # before any time by `State.now`
 
 
-class Outage(NamedTuple):
-    """A server that was given up: since when, Unix time, and the sentence with the remedy."""
-
-    since: float
-    reason: str
-
-
 class Outages:
     """The outage of one account at a server, in the table `OUTAGES`; not noted without `state`."""
 
@@ -34,14 +26,12 @@ class Outages:
         self._account = hash_texts(server, 8)
         self._is_account = OUTAGES.c.account == self._account
 
-    def current(self) -> Outage | None:
-        """Return the outage, or None if the server is not known to be away."""
+    def current(self) -> str | None:
+        """Return the sentence with the remedy, or None if the server is not known to be away."""
         if self._state is None:
             return None
-        query = sa.select(OUTAGES.c.since, OUTAGES.c.reason).where(self._is_account)
         with self._state().reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Outage(*row)
+            return connection.execute(sa.select(OUTAGES.c.reason).where(self._is_account)).scalar()
 
     def note(self, reason: str) -> None:
         """Note that the server is away; one that was away before stays so since then."""
