@@ -254,9 +254,9 @@ def test_latex_keeps_sections_and_mathematics() -> None:
     found = convert(".tex", LATEX)
     assert found.title == "On Ferries"
     assert found.text == (
-        "# On Ferries\n\nWe count $x^2$ boats.\n\n### Scope\n\nA pump [foo], see [s].\n\n"
-        "\\begin{equation} E = mc^2 \\end{equation}\n\n#### Cost\n\n- one\n- two\n"
-        "“Quoted” naïve — 5% {curly}."
+        "# On Ferries\n\nA. Brown\n\nA grant.\n\nWe count $x^2$ boats.\n\n### Scope\n\n"
+        "A pump [foo], see [s].\n\n\\begin{equation} E = mc^2 \\end{equation}\n\n#### Cost\n\n"
+        "- one\n- two\n“Quoted” naïve — 5% {curly}."
     )
     assert location_of(".tex", LATEX, "naïve") == 'section "Scope › Cost"'
 
@@ -625,3 +625,14 @@ def test_words_before_a_colon_are_no_speaker() -> None:
 def test_a_malformed_caption_costs_itself_alone() -> None:
     torn = ZOOM.replace("00:00:05.100 -->", "00:00:xx -->")
     assert convert(".vtt", torn.encode()).text == "Ada Brown: Good morning.\nBen Ito: It broke."
+
+
+def test_notes_and_captions_without_a_time_are_counted() -> None:
+    torn = ZOOM.replace("00:00:05.100 -->", "00:00:xx -->") + "\n\nNOTE checked by Ada\n"
+    left_out = convert(".vtt", torn.encode()).left_out
+    assert left_out.startswith("1 note (4 words); 1 caption without a time (")
+
+
+def test_breaks_in_captions_are_blanks() -> None:
+    content = b"0:00:00.599,0:00:04.160\nADA: The mill[br]is closed.\n"
+    assert convert(".sbv", content).text == "ADA: The mill is closed."

@@ -380,3 +380,58 @@ def test_merged_cells_move_no_value_to_another_column(suffix: str, content: byte
 def test_merged_cells_with_long_texts_are_not_repeated() -> None:
     page = f"<table><tr><td rowspan=2>{'word ' * 50}<td>1</tr><tr><td>2</tr></table>"
     assert convert(".html", page.encode()).text.split("\n")[-1].split() == ["|", "|", "2", "|"]
+
+
+def test_runs_of_one_form_are_one() -> None:
+    run = TAGS["docx"]["sup"]
+    runs = "<w:r><w:t>The bell</w:t></w:r>" + run.format("1") + run.format("2")
+    assert convert(".docx", word(f"<w:p>{runs}</w:p>")).text == "The bell [12]"
+    rtf = rb"{\rtf1 The bell{\super 1}{\super 2}, {\strike o}{\strike\b ld}.\par}"
+    assert convert(".rtf", rtf).text == "The bell [12], ~~old~~."
+    page = b"<p>The bell<sup>1</sup><sup>2</sup>.</p>"  # two notes
+    assert convert(".html", page).text == "The bell [1] [2]."
+
+
+def test_struck_rows_and_pages_hidden_until_a_script_runs_are_read() -> None:
+    page = (
+        "<style>body {visibility: hidden} tr.off {text-decoration: line-through}</style>"
+        "<table><tr><th>Item</th></tr><tr class=off><td>Pump</td></tr></table>"
+    )
+    assert convert(".html", page.encode()).text.endswith("| ~~Pump~~ |")
+
+
+def test_numbers_of_charts_and_words_of_diagrams_are_read() -> None:
+    points = "<c:pt idx='{}'><c:v>{}</c:v></c:pt>".format
+    chart = (
+        f"<c:chartSpace xmlns:c='urn:c'><c:ser><c:tx>{points(0, 'Rent')}</c:tx><c:cat>"
+        f"{points(0, 'May')}{points(1, 'June')}{points(2, 'July')}</c:cat><c:val>"
+        f"{points(0, '40.0')}{points(2, '4.4000000000000004')}</c:val></c:ser></c:chartSpace>"
+    )
+    diagram = "<d:dataModel xmlns:d='urn:d'><d:pt><d:p>Plan</d:p></d:pt><d:pt><d:p>Do</d:p></d:pt>"
+    related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    drawn = f"<c:chart xmlns:c='urn:c' xmlns:r='{related}' r:id='r1'/>"
+    drawn += f"<d:relIds xmlns:d='urn:d' xmlns:r='{related}' r:dm='r2'/>"
+    files = {
+        "word/document.xml": f"<w:d xmlns:w='{main}'><w:body><w:p>{drawn}</w:p></w:body></w:d>",
+        "word/_rels/document.xml.rels": "<R><Relationship Id='r1' Target='c.xml'/><Relationship "
+        "Id='r2' Target='d.xml'/></R>",
+        "word/c.xml": chart,
+        "word/d.xml": f"{diagram}</d:dataModel>",
+    }
+    text = " ".join(convert(".docx", archive(files)).text.split())
+    assert text == "[chart: Rent: May 40, July 4.4] [diagram: Plan; Do]"
+
+
+def test_word_files_of_the_strict_standard_are_read() -> None:
+    files = {
+        "word/document.xml": "<w:document xmlns:w='http://purl.oclc.org/ooxml/wordprocessingml/main'>"
+        "<w:body><w:p><w:r><w:t>A pump.</w:t></w:r></w:p></w:body></w:document>"
+    }
+    assert convert(".docx", archive(files)).text == "A pump."
+
+
+def test_numbers_of_printed_pages_are_left_out_of_books() -> None:
+    found = convert(".epub", epub(["<p>The old <span epub:type='pagebreak'>17</span>mill.</p>"]))
+    assert found.text == "The old mill."
+    assert found.left_out == "c0.xhtml: 1 number of a printed page (1 word)"

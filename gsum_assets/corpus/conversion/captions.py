@@ -1,22 +1,29 @@
 """Transcripts of WebVTT, SubRip and SubViewer captions, with speakers and times."""
 
 import html
-import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted, Report, decoded_text
+from gsum_assets.corpus.conversion.formats import (
+    ConversionError,
+    Converted,
+    Report,
+    counted,
+    decoded_text,
+)
 
 UNKNOWN = "Unknown Speaker"
 """Label of speech without a name, where the captions around it have one."""
 
 _TIME = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?)"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
-_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, besides captions
-_SBV_TIMES = re.compile(rf"{_TIME},{_TIME}$")
+_ARROW = re.compile(r"[ \t]*\d.*-->")
+_SBV_TIMES = re.compile(rf"{_TIME},{_TIME}$", re.MULTILINE)
+_ASIDE = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # in WebVTT, besides captions
+_BLANK_LINE = re.compile(r"\n(?:[ \t]*\n)+")
 _TAG = re.compile(
     r"<v(?:\.[^\s<>]*)?[ \t]+(?P<name>[^<>\n]+)>|(?P<end></v>)"
     r"|</?(?:c|i|b|u|s|ruby|rt|lang|font)(?:[. \t][^<>\n]*)?>"  # text may have other "<…>"
@@ -53,7 +60,8 @@ class _Caption:
 
 def convert_captions(content: bytes, _: Report) -> Converted:
     """Return captions as a transcript, one line "Name: text" per turn, with the captions' times."""
-    captions = _without_repeats(_captions(decoded_text(content).strip("\ufeff \t\n")))
+    captions, left_out = _captions(decoded_text(content).strip("\ufeff \t\n"))
+    captions = _without_repeats(captions)
     begun = Counter(
         label[1] for c in captions for line in c.lines[:1] if (label := _LABEL.match(line))
     )
@@ -62,72 +70,40 @@ def convert_captions(content: bytes, _: Report) -> Converted:
     if not speech:
         raise ConversionError("it has no captions with text; export the transcript again")
     has_tags = any(tag["name"] for c in captions for tag in _TAG.finditer("\n".join(c.lines)))
-    return _transcript(_attributed(_labelled_speech(speech), has_tags))
+    transcript = _transcript(_attributed(_labelled_speech(speech), has_tags))
+    return replace(transcript, left_out=left_out)
 
 
-def _captions(text: str) -> list[_Caption]:
-    import webvtt
-    from webvtt.errors import MalformedCaptionError, MalformedFileError
-
-    lines = [
-        _TIMES.sub(lambda times: " --> ".join(_full_time(time) for time in times.groups()), line)
-        for line in text.split("\n")
-    ]
-    lines = _unbroken(lines)
-    form = "vtt" if text.startswith("WEBVTT") else "srt"
-    if form == "srt" and _SBV_TIMES.match(lines[0]):
-        form = "sbv"
-    if form == "srt":
-        lines = list(_numbered(lines))
-    try:
-        captions = webvtt.from_buffer(io.StringIO("\n".join(lines) + "\n"), form).captions
-    except (MalformedFileError, MalformedCaptionError) as error:
-        raise ConversionError(
-            "neither WebVTT nor SubRip captions; export the transcript again"
-        ) from error
-    return [
-        _Caption(_ms(c.start), _ms(c.end), tuple(line for line in c.lines if line.strip()))
-        for c in captions
-    ]
-
-
-def _unbroken(lines: Sequence[str]) -> list[str]:
-    """Return lines without the blank ones within a caption, at which parsers end it."""
-    following: list[str] = []  # the lines from the next one that is not blank, at most two
-    kept: list[str] = []
-    is_next = False
-    for line in reversed(lines):
-        begins = any("-->" in later or _SBV_TIMES.match(later) for later in following)
-        if line.strip() or begins or not following or _BLOCK.match(following[0]):
-            kept.append(line)
-        if line.strip():
-            following = [line, *following[:1]] if following and is_next else [line]
-        is_next = bool(line.strip())
-    return kept[::-1]
-
-
-def _full_time(time: str) -> str:
-    whole, _, fraction = time.replace(",", ".").partition(".")
-    fields = [*(["0"] if whole.count(":") == 1 else []), *whole.split(":")]
-    hours, minutes, seconds = (int(field) for field in fields)
-    minutes, seconds = minutes + seconds // 60, seconds % 60
-    hours, minutes = hours + minutes // 60, minutes % 60
-    return f"{hours:02d}:{minutes:02d}:{seconds:02d}.{fraction[:3]:0<3}"
-
-
-def _numbered(lines: Sequence[str]) -> Iterator[str]:
-    """Yield SubRip lines with a number before each line of times; some programs leave it out."""
-    before = ""
-    for line in lines:
-        if _TIMES.match(line) and not before.strip().isdigit():
-            yield from ("", "1")
-        yield line
-        before = line
+def _captions(text: str) -> tuple[list[_Caption], str]:
+    """Return the captions of a file, and what is left out; blank lines do not end a caption."""
+    is_vtt, is_sbv = text.startswith("WEBVTT"), _SBV_TIMES.match(text)
+    lines = text.replace("[br]", "\n" if is_sbv else "[br]").split("\n")
+    begins = [i for i, line in enumerate(lines) if (_SBV_TIMES if is_sbv else _ARROW).match(line)]
+    if not begins and not is_vtt:
+        raise ConversionError("neither WebVTT nor SubRip captions; export the transcript again")
+    captions, notes, untimed = [], [], []
+    for begin, end in pairwise([*begins, len(lines)]):
+        name = lines[end - 1].strip() if end < len(lines) else ""
+        is_apart = end - 1 > begin + 1 and not lines[end - 2].strip()
+        last = end - 1 if name and (is_apart or name.isdigit()) else end  # the next one's number
+        blocks = _BLANK_LINE.split("\n".join(lines[begin + 1 : last]))
+        asides = [block for block in blocks[1:] if is_vtt and _ASIDE.match(block)]
+        notes += [block for block in asides if block.startswith("NOTE")]
+        shown = "\n".join(block for block in blocks if block not in asides).split("\n")
+        spoken = tuple(line for line in shown if line.strip())
+        if found := (_SBV_TIMES if is_sbv else _TIMES).match(lines[begin]):
+            captions.append(_Caption(_ms(found[1]), _ms(found[2]), spoken))
+        else:
+            untimed.append(" ".join(spoken))
+    return captions, counted(("note", notes), ("caption without a time", untimed))
 
 
 def _ms(time: str) -> int:
-    hours, minutes, seconds = time.split(":")
-    return round(1000 * (3600 * int(hours) + 60 * int(minutes) + float(seconds)))
+    whole, _, fraction = time.replace(",", ".").partition(".")
+    seconds = 0
+    for field in whole.split(":"):
+        seconds = 60 * seconds + int(field)
+    return 1000 * seconds + int(f"{fraction[:3]:0<3}")
 
 
 def _without_repeats(captions: Sequence[_Caption]) -> list[_Caption]:

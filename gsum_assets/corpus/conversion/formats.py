@@ -57,7 +57,7 @@ class Format:
 
 
 _WEB = Format("html", "html", _HTML)
-_CAPTIONS = Format("captions", "captions", ("webvtt-py",), "time", is_markdown=False)
+_CAPTIONS = Format("captions", "captions", mark="time", is_markdown=False)
 _WORKBOOK = Format("workbook", "office", ("python-calamine",), "row", is_markdown=False)
 FORMATS = {
     ".pdf": Format("pdf", "pdf", ("pypdfium2",), is_markdown=False),
@@ -179,7 +179,7 @@ def remark(author: str, text: str) -> str:
 
 
 def _plural(name: str) -> str:
-    head, *tail = re.split(r"(?= of | in | or )", name)
+    head, *tail = re.split(r"(?= of | in | or | without )", name)
     return "".join([f"{head}s", *tail])
 
 

@@ -22,6 +22,7 @@ _BODY = re.compile(
 )
 _OUTER_ITEM = "\ufddf"  # before an item of a list that one with numbers contains
 _ITEM = re.compile(r"\n- ")
+_FRONT = ("title", "author", "date", "thanks")  # above the text, in this order
 _UNIT = re.compile(r"\\([A-Za-z]+)")
 _UNIT_SIGNS = {"percent": "%", "per": " per", "squared": "^2", "cubed": "^3", "degreeCelsius": "°C"}
 _PREFIX = re.compile(r"\b(kilo|mega|giga|milli|micro|nano|centi|deci|hecto) (?=\w)")
@@ -46,14 +47,17 @@ def convert_latex(content: bytes, _: Report) -> Converted:
     body = _BODY.search(source)
     with readable_as("LaTeX", "correct it"):
         if body:
-            _text(decoder, source[: body.start()])  # for the title alone
+            _text(decoder, source[: body.start()])  # for title, author and date alone
         text = _text(decoder, body[1] if body else source)
     text = shown(text).replace(_OUTER_ITEM, "-").replace("\xa0", " ")
     text = "\n".join(line.strip() for line in text.split("\n"))
-    title = useful_title(shown(decoder.titles[0])) if decoder.titles else ""
-    heading = f"# {title}\n\n" if title else ""
-    text = single_blank_lines(text)
-    return with_text(title, text and heading + text, counted(("hidden part", hidden)))
+    title = useful_title(shown("".join(decoder.front["title"][:1])))
+    front = [
+        f"# {title}" if title else "",
+        *(shown("; ".join(decoder.front[n])).replace(" ;", ";") for n in _FRONT[1:]),
+    ]
+    heading = "".join(f"{block}\n\n" for block in front if block)
+    return with_text(title, single_blank_lines(heading + text), counted(("hidden part", hidden)))
 
 
 def _decoder() -> Any:
@@ -77,7 +81,7 @@ def _decoder() -> Any:
     environments = [EnvironmentTextSpec(n, simplify_repl=t) for n, t in _ENVIRONMENTS.items()]
     known.add_context_category("gsum", macros=macros, environments=environments, prepend=True)
     decoder: Any = Decoder(latex_context=known, math_mode="verbatim")
-    decoder.titles = []
+    decoder.front = {name: [] for name in _FRONT}
     return decoder
 
 
@@ -135,9 +139,13 @@ def _arguments(node: Any) -> list[Any]:
     return [a for a in node.nodeargd.argnlist if a is not None] if node.nodeargd else []
 
 
-def _title(node: Any, l2tobj: Any) -> str:
-    l2tobj.titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
-    return ""
+def _front(name: str) -> Callable[[Any, Any], str]:
+    def keep(node: Any, l2tobj: Any) -> str:
+        text = " ".join(l2tobj.nodelist_to_text(_arguments(node)[-1:]).split())
+        l2tobj.front[name] += [text] if text else []
+        return ""
+
+    return keep
 
 
 def _key(node: Any, l2tobj: Any) -> str:
@@ -187,7 +195,7 @@ _MACROS: dict[str, tuple[str | None, Any]] = {
     **_alike("cite citep citet autocite parencite textcite citealp citeauthor", "*[[{", _key),
     **_alike("ref eqref pageref autoref cref Cref nameref", "*{", _key),
     **_alike("label input include bibliography bibliographystyle addbibresource", "{", ""),
-    **_alike("date thanks vspace hspace phantom hphantom vphantom", "{", ""),
+    **_alike("vspace hspace phantom hphantom vphantom", "{", ""),
     **_alike("texttt mbox hbox text textrm textsf textnormal uline underline hl ul", "{", "%s"),
     **_alike("fbox gls Gls glspl ac acl acs acp ce centerline num lowercase", "{", "%s"),
     **_alike("uppercase path nolinkurl emph textbf textit textsubscript", "{", "%s"),
@@ -200,7 +208,12 @@ _MACROS: dict[str, tuple[str | None, Any]] = {
     **_alike("SI qty", "[{{", _quantity),
     **_alike("si unit", "[{", _quantity),
     **_alike("SIrange qtyrange", "[{{{", _quantity),
-    **{"title": (None, _title), "item": (None, _item), "includegraphics": (None, "")},
+    **{
+        **{name: ("[{", _front(name)) for name in _FRONT},
+        "and": ("", "; "),
+        "item": (None, _item),
+        "includegraphics": (None, ""),
+    },
     "verb": (None, lambda node: node.nodeargd.verbatim_text),
     **{"hyperref": ("[{", "%(2)s"), "parbox": ("[[[{{", "%(5)s"), "raisebox": ("{[[{", "%(4)s")},
     **{"caption": ("*[{", "\n%(3)s\n"), "enquote": ("*{", "“%(2)s”"), "footnotemark": ("[", "")},

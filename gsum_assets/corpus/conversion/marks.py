@@ -131,6 +131,8 @@ def marked(soup: Any) -> dict[str, list[str]]:
         "deleted part": removed_from(named("del")),
         "hidden part": removed_from(of_form["hidden"]),
     }
+    pages = soup.select("[epub\\:type~=pagebreak], [role=doc-pagebreak]")
+    removed["number of a printed page"] = removed_from(pages)
     for tag in named("out"):
         removed.setdefault(tag["kind"], []).extend(removed_from([tag]))
     for tag in named("math"):

@@ -83,7 +83,7 @@ class _Text:
         regions = [r.tag for r in self._root.iter(f"{_TEXT}insertion", f"{_TEXT}deletion")]
         html = self._inner(body) + self._edges
         counts = [regions.count(f"{_TEXT}{kind}") for kind in ("deletion", "insertion")]
-        return from_body(html, title, accepted(*counts, 0, self._n_comments))
+        return from_body(html, title, accepted(counts[0], counts[1], 0, self._n_comments))
 
     def _form(self, style: str | None, depth: int = 9) -> dict[str, str]:
         """Return the properties of a style's text, and of the styles that it is based on."""

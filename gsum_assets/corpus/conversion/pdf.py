@@ -377,7 +377,8 @@ def _annotations(page: Any) -> list[str]:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
                 name, state = value(b"T"), value(b"V") or value(b"AS")
-                lines += [f"{name}: {state}"] if state else []
+                is_said = state and (name or state != "Off")  # an option of several has no name
+                lines += [f"{name}: {state}" if name else state] if is_said else []
             elif kind in _COMMENTS and (said := value(b"Contents")):
                 lines.append(remark(value(b"T"), said))
         finally:

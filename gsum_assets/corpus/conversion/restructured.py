@@ -43,7 +43,9 @@ def convert_rst(content: bytes, _: Report) -> Converted:
     unread: list[str] = []
     _register_unknown(text, unread)
     parts = publish_parts(text, writer="html5", settings_overrides=_SETTINGS)
-    return from_body(parts["html_body"] + "".join(left_out("unread part", one) for one in unread))
+    return from_body(
+        parts.get("html_body", "") + "".join(left_out("unread part", one) for one in unread)
+    )
 
 
 def _register_unknown(text: str, unread: list[str]) -> None:

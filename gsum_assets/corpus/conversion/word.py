@@ -15,6 +15,10 @@ from gsum_assets.corpus.conversion.marks import LOWERED, RAISED, STRUCK, in_mark
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_STRICT, _OPEN = (
+    re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/"),
+    rb"http://schemas.openxmlformats.org/\1/2006/",
+)
 _PROPERTIES = "pPr rPr tblPr tblGrid trPr tcPr sectPr sdtPr sdtEndPr rubyPr ctrlPr"
 _CODES = "instrText delInstrText fldData proofErr bookmarkStart bookmarkEnd delText annotationRef"
 _UNREAD = frozenset([*_PROPERTIES.split(), *_CODES.split(), "Fallback"])
@@ -35,7 +39,8 @@ class WordFile:
     def __init__(self, content: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]
-            self._parts = {n: archive.read(n) for n in names if n.startswith("word/")}
+            parts = {n: archive.read(n) for n in names if n.startswith("word/")}
+        self._parts = {name: _STRICT.sub(_OPEN, part) for name, part in parts.items()}
         self._changes: Counter[str] = Counter()
         self._boxes: list[str] = []
         self._footnotes = self._by_id("word/footnotes.xml", "footnote")
@@ -240,7 +245,9 @@ class WordFile:
         return left_out("deleted part", _words(element))
 
     def _line_of(self, element: Any) -> str:
-        return " ".join(re.sub("</?(p|div)>", " ", self._blocks(element)).split())
+        return " ".join(
+            re.sub(r"</?(p|div|h\d|[uo]l|li|t\w+)\b[^<>]*>", " ", self._blocks(element)).split()
+        )
 
     def _comment(self, key: str) -> str:
         comment = self._comments.get(key)
