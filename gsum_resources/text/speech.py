@@ -19,7 +19,8 @@ _LABEL = re.compile(
     r"([^\W\d_][^\n:?!;()\[\]*\"“”]{0,47}?)"  # a name,
     r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?\]?"  # an optional office in brackets,
     r"(?:(?:[ \t]+\[\d[\d:.]*\])?(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]+(?=\S)"  # a colon
-    rf"|[ \t]+{_TIME}[ \t]*$)",  # or a time, alone on its line
+    rf"|[ \t]+{_TIME}[ \t]*$"  # a time, alone on its line,
+    r"|(?P<dash>(?:\*\*|__)?[ \t]+[-–—][ \t]+(?=\S)))",  # or a dash
     re.MULTILINE,
 )
 _MOST_EARLIER = 0.1  # share of the times of a transcript that are before the last one
@@ -114,7 +115,7 @@ def is_speech(speakers: Sequence[str]) -> bool:
 
 
 def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
-    """Return the line beginnings of the form "Name:" that name speakers.
+    """Return the line beginnings of the form "Name:" or "Name -" that name speakers.
 
     They do in a text in which one recurs, or most of whose lines begin with one, so that a single
     "Anne:" in a story does not count. In such a text all count, as one may speak a single time; in
@@ -123,7 +124,10 @@ def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
     names: set[str] = set()
     others: list[frozenset[str]] = []
     for text in texts:
-        begins = [m for m in _LABEL.finditer(text) if _name_like(m[1])]
+        lines = sum(1 for line in text.splitlines() if line.strip())
+        matches = [m for m in _LABEL.finditer(text) if _name_like(m[1])]
+        dashed = _dashed_turns(matches, lines)
+        begins = dashed or [m for m in matches if not m["dash"]]
         labels = Counter(m[1] for m in begins)
         timed = [time for m in begins for time in _CLOCK.findall(m[0].replace(m[1], ""))[:1]]
         earlier = sum(_hours(later) < _hours(time) for time, later in pairwise(timed))
@@ -131,7 +135,6 @@ def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
         if earlier > _MOST_EARLIER * len(timed) or (not timed and _is_form(text, begins)):
             others.append(frozenset())
             continue
-        lines = sum(1 for line in text.splitlines() if line.strip())
         lines -= sum(text[m.end() : m.end() + 1] in ("", "\n") for m in begins)  # names alone
         # an agenda has times without seconds, and each label once
         n_plain = labels.total() - sum(time.count(":") == 1 for time in timed)
@@ -162,6 +165,17 @@ def _is_form(text: str, labels: Sequence[re.Match[str]]) -> bool:
     return bool(values) and 5 * n_ended <= len(values) and is_form
 
 
+def _dashed_turns(matches: Sequence[re.Match[str]], n_lines: int) -> list[re.Match[str]]:
+    """Return the matches with a dash if they are turns of a talk, no glossary, list of prices, …
+
+    That is, half of the lines are sentences behind two or more names, one of which recurs.
+    """
+    ends = [(m, m.string[m.end() :].partition("\n")[0].rstrip()) for m in matches if m["dash"]]
+    turns_of = Counter(m[1] for m, line in ends if _ENDED.search(line))
+    is_talk = 2 * turns_of.total() >= n_lines and turns_of.total() > len(turns_of) > 1
+    return [m for m, _ in ends] if is_talk else []
+
+
 def _hours(clock: str) -> float:
     """Return a time of minutes and seconds, or with hours; hours and minutes grow alike."""
     parts = [int(part) for part in clock.split(":")]
@@ -176,13 +190,15 @@ def label_spans(text: str) -> list[tuple[int, int]]:
 
 def names_speaker(text: str) -> bool:
     """Return whether a line of a text begins with "Name:"."""
-    return any(_name_like(match[1]) for match in _LABEL.finditer(text))
+    return any(_name_like(m[1]) for m in _LABEL.finditer(text) if not m["dash"])
 
 
 def without_names(text: str) -> str:
     """Return a text on one line, without the names and marks at the beginning of its lines."""
     lines = re.sub(r"^[ \t]*– ", "", text, flags=re.MULTILINE)
-    named = _LABEL.sub(lambda match: "" if _name_like(match[1]) else match[0], lines)
+    named = _LABEL.sub(
+        lambda match: "" if _name_like(match[1]) and not match["dash"] else match[0], lines
+    )
     return " ".join(named.split())
 
 

@@ -244,6 +244,9 @@ def test_labels_are_recurring_names() -> None:
         "{} [10:32]: {}",
         "{} (Finance): {}",
         "{}  00:01:02\n{}",
+        "{} - {}",
+        "{} – {}",
+        "**{}** — {}",
     ],
 )
 def test_speakers_of_transcripts_in_many_forms(form: str) -> None:
@@ -272,9 +275,14 @@ def test_a_passage_of_a_timed_transcript_has_speakers_that_speak_once(form: str)
         "09:00 Welcome: by Ana\n10:00 Budget: by Tom\n11:00 Lunch: for all",
         "Monday 09:00\nTuesday 09:00\nWednesday 10:00",
         "Monday\nLunch 12:00\nDinner 18:00\nTuesday\nLunch 12:00\nDinner 18:00",
+        "Ada Lee - Treasurer.\nTom Varga - Secretary.\nEva Roth - Chair.",
+        "Rent - 500\nPower - 300\nRent - 510\nPower - 290",
+        "Monday - closed\nTuesday - 9 to 5\nMonday - 9 to 5",
+        "Ada - who was late - sat.\nIt rained.\nTom left.\nAda - cold by now - rose.\nSo be it.",
+        "Ada - I pay.\nAda - I paid.",
     ],
 )
-def test_agendas_and_hours_have_no_speakers(text: str) -> None:
+def test_agendas_lists_and_prose_with_dashes_have_no_speakers(text: str) -> None:
     assert not speaker_labels([text])
 
 
