@@ -105,6 +105,28 @@ def test_running_lines_are_left_out_and_counted(n_pages: int, foot: str) -> None
     assert '"Report of the parish"' in found.left_out
 
 
+@pytest.mark.parametrize(
+    ("n_pages", "foot", "is_left_out"),
+    [
+        (1, "Page # of 1", True),
+        (1, "Seite # von 1", True),
+        (3, "# of 3", True),
+        (1, "Page # of 9", False),
+        (1, "# 1", False),
+        (1, "Lot # of 1", False),
+    ],
+)
+def test_the_number_of_a_page_among_all_runs_alone(
+    n_pages: int, foot: str, is_left_out: bool
+) -> None:
+    bodies = [[f"{PROSE} {word}", f"and {word}"] for word in ("one", "two", "three")]
+    pages = with_edges(bodies[-n_pages:], "", foot)
+    shown = foot.replace("#", "1")
+    found = convert(".pdf", pages)
+    assert (shown not in found.text) == is_left_out
+    assert (shown in found.left_out) == is_left_out
+
+
 def test_what_is_left_out_is_in_the_metadata_of_the_document(tmp_path: Path) -> None:
     bodies = [[f"{PROSE} {i}"] for i in range(4)]
     (tmp_path / "a.pdf").write_bytes(with_edges(bodies, "Report of the parish", "Page #"))

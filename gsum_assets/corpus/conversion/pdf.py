@@ -419,8 +419,8 @@ def without_running_lines(
     """Return the lines of each page without running headers and footers, and those left out.
 
     These are lines at the top or bottom that have equal words at the same place of most pages
-    near by. Only a page number may differ. A header of the first page stays there, as it may be the
-    title, or name the columns of a table.
+    near by. Only a page number may differ, and "Page 2 of 3" needs no others. A header of the first
+    page stays there, as it may be the title, or name the columns of a table.
     """
     kept = [list(lines) for lines in pages]
     left_out: list[str] = []
@@ -435,7 +435,9 @@ def without_running_lines(
             for line, row in zip(
                 edge[: _without_body(edge, depths[page])], parts[page], strict=False
             ):
-                is_kept = is_top and page == 0 and any(line.text == o.text for o in edges[1])
+                is_kept = (
+                    is_top and page == 0 and any(line.text == o.text for e in edges[1:2] for o in e)
+                )
                 if not is_kept:
                     kept[page] = [o for o in kept[page] if all(o is not part for part in row)]
                     left_out.append(line.text)
@@ -490,6 +492,11 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
 
     runs = []
     for page, line in enumerate(at):
+        words, masked, numbers = keys[page]
+        is_named = masked and any(map(str.isalpha, words)) and len(words.split()) < 6
+        if is_named and numbers == [page + 1, len(at)]:
+            runs.append(True)
+            continue
         if not line or max(counts[keys[page][0]], counts[keys[page][1]]) < 2:
             runs.append(False)
             continue
