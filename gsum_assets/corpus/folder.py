@@ -42,7 +42,7 @@ from gsum_resources.settings.paths import RemoteFile, is_remote, unreadable
 
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 COMMUNITIES_FILE = "graph/communities.parquet"  # only beside these
-READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
+READ_TYPES = tuple(dict.fromkeys((*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")))
 """File name extensions, and names, of files that are read as documents."""
 
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES, COMMUNITIES_FILE)
@@ -186,7 +186,7 @@ def is_other_type(file: str) -> bool:
 
 
 def _is_one_document(file: str) -> bool:
-    return file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
+    return file.lower().endswith((*TEXT_SUFFIXES, *FORMATS)) and not table_suffix(file)
 
 
 def by_type(files: Iterable[str]) -> str:

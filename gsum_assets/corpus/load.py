@@ -240,9 +240,9 @@ def _sections(record: Record, converted: Converted | None, document: Document) -
     """Return pages and headings of a document; of a row of a table its location."""
     if record.location:
         return [Section(document.document_id, "row", 1, 0, record.location, 0)]
-    suffix = "" if record.line else record.file[record.file.rfind(".") :].lower()
+    suffix = record.converter or ("" if record.line else record.file[record.file.rfind(".") :])
     starts, labels = (converted.page_starts, converted.labels) if converted else ((), ())
-    return sections_of(document.document_id, document.text, suffix, starts, labels)
+    return sections_of(document.document_id, document.text, suffix.lower(), starts, labels)
 
 
 def _document(record: Record, max_bytes: int) -> Document:

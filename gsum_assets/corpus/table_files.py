@@ -22,9 +22,11 @@ from gsum_assets.corpus.records import (
     Columns,
     Record,
     broken_record,
+    file_title,
     hashed_id,
     named_record,
     record_with_id,
+    too_large,
 )
 from gsum_assets.corpus.table_rows import NoTableError, Row, table_rows
 from gsum_assets.pipeline.corpus_settings import FOUND, ColumnNames
@@ -54,6 +56,10 @@ class UnclearColumnsError(Exception):
     """Error for a table without one column that must be the text; the message has the remedy."""
 
 
+class NoTextColumnError(UnclearColumnsError):
+    """Error for a table none of whose columns may be the text."""
+
+
 def table_suffix(file: str) -> str:
     """Return the extension of a table, "" for a file that is none."""
     name = file.lower()
@@ -79,17 +85,31 @@ def records_of(
     wanted: ColumnNames = FOUND,
     prefix: str = "",
 ) -> Iterator[Record]:
-    """Yield the records of a table; ids of the table alone follow `prefix`, the file's own id."""
-    with open_regular(path) as raw:
-        if file.endswith(".parquet"):
-            yield from _parquet_rows(raw, file, wanted)
-            return
-        stream: Any = gzip.GzipFile(fileobj=raw) if file.lower().endswith(".gz") else raw
-        names, rows = table_rows(stream, table_suffix(file), max_bytes)
-        if file in RECORD_FILES:
-            yield from _named_table(names, rows, file, wanted)
-        else:
-            yield from _any_table(names, rows, file, wanted, prefix)
+    """Yield the records of a table; ids of the table alone follow `prefix`, the file's own id.
+
+    A CSV none of whose columns may be the text, such as one of figures, is one record.
+    """
+    try:
+        with open_regular(path) as raw:
+            if file.endswith(".parquet"):
+                yield from _parquet_rows(raw, file, wanted)
+                return
+            names, rows = table_rows(_unpacked(raw, file), table_suffix(file), max_bytes)
+            if file in RECORD_FILES:
+                yield from _named_table(names, rows, file, wanted)
+            else:
+                yield from _any_table(names, rows, file, wanted, prefix)
+    except NoTextColumnError:
+        with open_regular(path) as raw:
+            content = _unpacked(raw, file).read(max_bytes + 1)
+        size = len(content)
+        problem = too_large(size, max_bytes) if size > max_bytes else None
+        name = file_title(file.removesuffix(".gz"))
+        yield Record(prefix, file, 0, content, problem=problem, converter=".csv", name=name)
+
+
+def _unpacked(raw: IO[bytes], file: str) -> Any:
+    return gzip.GzipFile(fileobj=raw) if file.lower().endswith(".gz") else raw
 
 
 def _named_table(
@@ -128,6 +148,8 @@ def _any_table(
         yield Record(f"{file}:0", file, 0, b"no table", problem=problem, is_other_type=True)
         return
     except UnclearColumnsError as error:
+        if isinstance(error, NoTextColumnError) and ".js" not in file.lower():
+            raise
         yield broken_record(file, 0, str(error).encode(), str(error))
         return
     used: Counter[str] = Counter()
@@ -207,8 +229,9 @@ def _text_column(names: Sequence[str], rows: Sequence[Mapping], wanted: ColumnNa
     shown = ", ".join(shown_name(name[:_LONGEST_NAME]) for name in names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
     reason = "several may be" if len(candidates) > 1 else "none is certainly"
+    kind = UnclearColumnsError if candidates else NoTextColumnError
     example = shown_name((candidates or names)[0][:_LONGEST_NAME])
-    raise UnclearColumnsError(
+    raise kind(
         f"a table with the columns {shown}{more}, of which {reason} the text; name it in "
         f'[documents] of corpus.toml, as text_column = "{example}", or move the file'
     )

@@ -191,7 +191,7 @@ def _csv_rows(reader: Any, header: list[str]) -> Iterator[Row]:
         content = json.dumps(values).encode()
         if values and len(values) != len(header):
             problem = f"line {line} has {len(values)} fields, the header {len(header)}; correct it"
-            yield Row(line, content, problem=problem)
+            yield Row(line, content, number, problem=problem)
         elif values:
             row: dict[str, Any] = dict(zip(header, values, strict=True))
             cell = row.get("cites", "")

@@ -152,7 +152,7 @@ def check_forgotten(
 def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
     """Return the text of a document in a file outside the corpus folder."""
     if is_table(original.name):
-        limits, prefix = settings.documents, document_id.rpartition(":")[0]
+        limits, prefix = settings.documents, document_id.rpartition(":")[0] or document_id
         found = records_of(original, original.name, limits.max_bytes, limits.columns, prefix)
         records = [record for record in found if record.document_id == document_id]
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.answering.answer import Sources
+from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import Document, load, load_folder, scan
 from gsum_assets.corpus.records import Record
@@ -76,7 +77,6 @@ def test_location_of_a_row_is_its_file_and_number(tmp_path: Path) -> None:
         ({"问题": "好的" * 40, "id": "5"}, "问题"),
         ({"a": LONG, "b": LONG}, None),
         ({"body": LONG, "content": LONG}, None),
-        ({"a": "short", "b": "3"}, None),
         ({LONG: LONG}, None),  # no header
     ],
 )
@@ -95,6 +95,40 @@ def test_text_column_is_found_or_requested(tmp_path: Path, columns: dict, chosen
         assert 'as text_column = "' in failure.reason
         settings = named(text_column=["missing", list(columns)[-1]])
         assert [d.text for d in load(tmp_path, settings)[0]] == [list(columns.values())[-1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sites.csv", "Site,Rent\nKay,512\n\nElm,733,new\n"),
+        ("sites.tsv", "Site\tRent\nKay\t512\n\nElm\t733\tnew\n"),
+        ("sites.csv.gz", "Site;Rent\nKay;512\n\nElm;733;new\n"),
+    ],
+)
+def test_a_table_of_figures_is_one_document(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_bytes(
+        gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    )
+    with Converter() as process:
+        taken = load_folder(tmp_path, SETTINGS, lambda r: process.convert(r.converter, r.content))
+    assert not taken.rejected
+    [document] = taken.documents
+    assert (document.document_id, document.title) == (name, "sites")
+    assert document.text.split("\n") == [
+        "| Site | Rent |  |",
+        "| --- | --- | --- |",
+        "| Kay | 512 |",
+        "| Elm | 733 | new |",
+    ]
+    labels = [(s.kind, s.label, document.text[s.start :][:5]) for s in taken.sections]
+    assert labels == [
+        ("row", "row 1", "| Sit"),
+        ("row", "row 2", "| Kay"),
+        ("row", "row 4", "| Elm"),
+    ]
+    assert scan(tmp_path, SETTINGS) == taken.listing
+    small = CorpusSettings.model_validate({"documents": {"max_bytes": 20}})
+    assert "more than max_bytes = 20" in load(tmp_path, small)[1][0].reason
 
 
 def test_columns_are_named_by_setting_also_in_tables_with_ids(tmp_path: Path) -> None:
@@ -146,8 +180,8 @@ def test_two_tables_may_use_the_same_ids(tmp_path: Path) -> None:
             [2, 3, 4],
         ),
         ("a.json", '[{"text": "One."}, 3, {"text": null}, {"text": "Two."}]', 2, [2, 3]),
-        ("a.csv", b"te\0xt\nOne.\n", 0, [0]),
-        ("a.csv", b"\xff\xe4,b\n1,2\n", 0, [0]),
+        ("a.csv", b"te\0xt\nOne.\n", 1, []),
+        ("a.csv", b"\xff\xe4,b\n1,2\n", 1, []),
         ("a.json", '[{"a\\ud800": "x"}, {"b": "y"}]', 0, [0]),
         ("a.json", f'[{{"a\\ud800": "{LONG}"}}]', 0, [0]),
         ("a.json", '{"text": ', 0, [0]),

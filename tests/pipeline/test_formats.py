@@ -60,6 +60,7 @@ FILES: dict[str, tuple[str | bytes, str, str]] = {
         "q, 12:40",
     ),
     "v.ipynb": (json.dumps(NOTEBOOK | {"metadata": {}}), "salmon", "v, cell 1"),
+    "u.csv": ("place,n\nshore,1\nThe dinghy met ice.,2\n", "dinghy", "u, row 1-3"),
     "w.csv": ("name,body\nx,The winch met the chain.\n", "winch", "w.csv, row 2"),
     "y.tsv": ("title\tbody\nFog\tThe yawl met the fog.\n", "yawl", "Fog, y.tsv, row 2"),
     "z.jsonl": ('{"text": "The zephyr met the flag."}', "zephyr", "z.jsonl, row 1"),
@@ -81,7 +82,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         pq.write_table(parquet, house.folder / "documents.parquet")
         (house.folder / "queries.jsonl").write_text('{"query_id": "q", "text": "Who met ice?"}')
         (house.folder / "questions.csv").write_text("text\nWho met the mud?\n")
-        (house.folder / "unclear.csv").write_text("first,second\n1,2\n")
+        long = "The fender met the quay. " * 3
+        (house.folder / "unclear.csv").write_text(f"first,second\n{long},{long}\n")
         (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         assert house.run(["bm25"]).errors == []
         yield house

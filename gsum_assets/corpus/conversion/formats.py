@@ -58,7 +58,7 @@ class Format:
 
 _WEB = Format("html", "html", _HTML)
 _CAPTIONS = Format("captions", "captions", mark="time", is_markdown=False)
-_WORKBOOK = Format("workbook", "office", ("python-calamine",), "row", is_markdown=False)
+_WORKBOOK = Format("workbook", "workbook", ("python-calamine", "lxml"), "row", is_markdown=False)
 FORMATS = {
     ".pdf": Format("pdf", "pdf", ("pypdfium2",), is_markdown=False),
     ".docx": Format("docx", "office", _HTML),
@@ -68,6 +68,7 @@ FORMATS = {
     ".xlsx": _WORKBOOK,
     ".xls": _WORKBOOK,
     ".ods": _WORKBOOK,
+    ".csv": Format("csv", "workbook", ("lxml",), "row", is_markdown=False),  # without texts
     ".html": _WEB,
     ".htm": _WEB,
     ".xhtml": _WEB,
@@ -127,12 +128,16 @@ def with_text(title: str, text: str, left_out: str = "") -> Converted:
 
 
 def paged(
-    title: str, pages: Sequence[str], labels: Sequence[str] = (), separator: str = "\n\n"
+    title: str,
+    pages: Sequence[str],
+    labels: Sequence[str] = (),
+    separator: str = "\n\n",
+    left_out: str = "",
 ) -> Converted:
     """Return a document of several pages, slides, rows or cells."""
     ends = accumulate(len(page) + len(separator) for page in pages)
     starts = [0, *ends][: len(pages)]
-    return Converted(title, separator.join(pages), tuple(starts), tuple(labels))
+    return Converted(title, separator.join(pages), tuple(starts), tuple(labels), left_out)
 
 
 def counted(*left_out: tuple[str, Sequence[str]]) -> str:
@@ -159,7 +164,7 @@ def cut(left_out: Sequence[str]) -> str:
     return "; ".join(left_out)[:_LONGEST_COUNT]
 
 
-_QUOTED = ("running line", "line in a broken font", "hidden sheet")
+_QUOTED = ("running line", "line in a broken font", "hidden sheet", "formula without a value")
 
 
 def accepted(n_deletions: int, n_insertions: int, n_moves: int, n_comments: int) -> str:

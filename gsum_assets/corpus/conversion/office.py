@@ -1,11 +1,8 @@
-"""Text of Word, PowerPoint and workbook files."""
+"""Text of Word and PowerPoint files."""
 
-import datetime as dt
 import io
-import posixpath
-import re
 import zipfile
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
@@ -145,103 +142,3 @@ def _paragraph(paragraph: Any) -> str:
         is_struck = form.get("strike", "noStrike") != "noStrike"
         text += in_marks(words, RAISED * is_raised, STRUCK * is_struck)
     return text
-
-
-def convert_workbook(content: bytes, report: Report) -> Converted:
-    """Return the rows of all sheets as a Markdown table, formulas by their stored values."""
-    from python_calamine import CalamineWorkbook, SheetVisibleEnum
-
-    lines: list[str] = []
-    starts: list[int] = []
-    labels: list[str] = []
-    length = 0
-    with (
-        readable_as("a workbook", "save it again, without a password"),
-        CalamineWorkbook.from_filelike(io.BytesIO(content)) as book,
-    ):
-        names = book.sheet_names
-        shown = {
-            sheet.name
-            for sheet in book.sheets_metadata
-            if sheet.visible == SheetVisibleEnum.Visible
-        }
-        hidden = [name for name in names if name not in shown]
-        lines_hidden = _hidden_lines(content)
-        rows: list[str] = []
-        for number, name in enumerate(names, start=1):
-            if name in hidden:
-                continue
-            sheet, of_sheet = book.get_sheet_by_index(number - 1), lines_hidden.get(name, [])
-            for label, line in _sheet(sheet, name, frozenset(of_sheet), rows):
-                if label:
-                    starts.append(length)
-                    labels.append(label)
-                lines.append(line)
-                length += len(line) + 1
-            report(number, len(names))
-    if not labels:
-        raise ConversionError(f"no text in its {len(names):,} sheets; fill it or remove it")
-    left_out = counted(("hidden sheet", hidden), ("hidden line", rows))
-    return Converted("", "\n".join(lines), tuple(starts), tuple(labels), left_out)
-
-
-_LINES = re.compile(rb"<(row|col)\b([^>]*\bhidden=\"(?:1|true)\"[^>]*)>")
-_ATTRIBUTE = re.compile(rb"\b(r|min|max)=\"(\d+)\"")
-
-
-def _hidden_lines(content: bytes) -> dict[str, list[int]]:
-    """Return the numbers of hidden rows, and of hidden columns times -1, by sheet of an .xlsx."""
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        return {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if "xl/workbook.xml" not in archive.namelist():
-            return {}
-        relations = xml_root(archive.read("xl/_rels/workbook.xml.rels"))
-        targets = {r.get("Id"): posixpath.join("/xl", r.get("Target"))[1:] for r in relations}
-        hidden: dict[str, list[int]] = {}
-        for sheet in xml_root(archive.read("xl/workbook.xml")).iterfind(".//{*}sheet"):
-            part = targets.get(sheet.get(f"{_REL}id"), "")
-            data = archive.read(part) if part in archive.namelist() else b""
-            for kind, attributes in _LINES.findall(data):
-                at = {name: int(value) for name, value in _ATTRIBUTE.findall(attributes)}
-                columns = range(-at.get(b"max", 0), 1 - at.get(b"min", 1))
-                hidden.setdefault(sheet.get("name"), []).extend(
-                    [at.get(b"r", 0)] if kind == b"row" else columns[: 1 << 14]
-                )
-    return hidden
-
-
-def _sheet(
-    sheet: Any, name: str, hidden: Set[int], left_out: list[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield label and line of each row that is not empty, after a line with the sheet's name.
-
-    Texts of hidden rows and columns, see `_hidden_lines`, are added to `left_out`.
-    """
-    row, column = sheet.start or (0, 0)
-    first = row + 1  # rows before it are empty
-    title = " ".join(name.replace("\0", "").split())
-    is_named = False
-    for number, values in enumerate(sheet.to_python(skip_empty_area=True), start=first):
-        cells = []
-        for value in values:
-            if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-                value = int(value)
-            elif isinstance(value, dt.datetime) and value.time() == dt.time():
-                value = value.date()
-            cells.append(" ".join(str(value).replace("\0", "").split()))
-        if number in hidden:
-            left_out += [" ".join(filter(None, cells))] if any(cells) else []
-            continue
-        if hidden:
-            at = {i for i in range(len(cells)) if -(column + i + 1) in hidden}
-            left_out += [cells[i] for i in sorted(at) if cells[i]]
-            cells = [cell for i, cell in enumerate(cells) if i not in at]
-        while cells and not cells[-1]:
-            cells.pop()
-        if not cells:
-            continue
-        if not is_named:
-            yield "", f"## {title}"
-            is_named = True
-        yield f'sheet "{title}", row {number}', f"| {' | '.join(cells)} |"
