@@ -114,7 +114,8 @@ TABLES: Mapping[str, Table] = {
             text("file", "file that contains it, relative to the corpus folder"),
             LINE,
             label("reason", "what is wrong and how to repair it"),
-            flag("is_other_type", "whether it is a file of a type that gsum does not read"),
+            flag("is_other_type", "whether its type is not read, or it is skipped"),
+            integer("n_crashes", "runs in which its converter crashed; the third is the last"),
         ),
         document_table(
             "converted_documents",

@@ -18,6 +18,10 @@ _COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
 _PACKAGES = str(Path(__file__).parents[3])  # so that the worker is of this installation
 
 
+class CrashError(ConversionError):
+    """Error for a file on which the process was killed, crashed or hung: it may succeed later."""
+
+
 class Converter:
     """A process that converts one file after another, restarted after a crash or timeout.
 
@@ -48,7 +52,8 @@ class Converter:
     def convert(self, suffix: str, content: bytes) -> Converted:
         """Return the text of a file with this extension.
 
-        Raises `ConversionError` if it cannot be converted, or the process crashed or hung.
+        Raises `ConversionError` if it cannot be converted, `CrashError` if the process crashed
+        or hung.
         """
         process = self._process or self._start()
         try:
@@ -63,7 +68,7 @@ class Converter:
         except BaseException as error:
             self._end()
             if isinstance(error, BrokenPipeError | EOFError):
-                raise ConversionError(
+                raise CrashError(
                     "the converter crashed on it; save it again in another program, or remove it"
                 ) from error
             raise
@@ -79,7 +84,7 @@ class Converter:
         while b"\n" not in received[-1]:
             left = max(0.0, last - time.monotonic())
             if not select.select([process.stdout], [], [], left)[0]:
-                raise ConversionError(
+                raise CrashError(
                     f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
                     "again in another program"
                 )
