@@ -171,7 +171,10 @@ def _read_turn(
                 opened = f'{piece}"' if piece[0] == '"' else piece
                 texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
             if texts and is_first and (not begins or (spoken and _may_go_on(turn))):
-                texts[0] = _cut_before(texts[0][0], piece), texts[0][1]
+                text, complete = texts[0]  # in the case that the passage has
+                is_changed = text.split()[0] not in piece
+                text = text[0].lower() + text[1:] if is_changed else text
+                texts[0] = f"…{text.lstrip('…')}", complete
             if texts and is_last and spoken and not ends:
                 texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
             sentences += [
@@ -188,15 +191,8 @@ def _read_turn(
 def _may_go_on(turn: str) -> bool:
     """Return whether the first word is a number, or a name that occurs inside sentences, too."""
     word = turn.split(maxsplit=1)[0].strip(".,;:")
-    within = rf"[a-z,] {re.escape(word)}\b"
-    is_name = len(word) > 1 and (word.isupper() or re.search(within, turn) is not None)
-    return is_name or word[:1].isdigit()
-
-
-def _cut_before(text: str, piece: str) -> str:
-    """Return a sentence as cut at its beginning, in the case that its piece of the passage has."""
-    is_capital = text.startswith("…") or text.split()[0] in piece
-    return f"…{(text if is_capital else text[0].lower() + text[1:]).lstrip('…')}"
+    is_within = re.search(rf"[a-z,] {re.escape(word)}\b", turn) is not None
+    return word[:1].isdigit() or (len(word) > 1 and (word.isupper() or is_within))
 
 
 def split_sentences(text: str) -> list[str]:
@@ -262,7 +258,7 @@ def render_sentences(sentences: Sequence[Sentence]) -> str:
             is_led = last and sentence.lead in (last.lead, last.text)
             lines += [sentence.lead] if sentence.lead and not is_led else []
             lines.append(sentence.text)
-        elif last and not last.is_record and (_is_same_turn(last, sentence) or not spoken):
+        elif last and not last.is_record and (not spoken or _turn(last) == _turn(sentence)):
             lines[-1] = f"{_ended(lines[-1])} {sentence.text}"
         else:
             label = f"{sentence.speaker}: " if sentence.speaker else "– " if spoken else ""
@@ -271,10 +267,8 @@ def render_sentences(sentences: Sequence[Sentence]) -> str:
     return "\n".join(lines)
 
 
-def _is_same_turn(before: Sentence, after: Sentence) -> bool:
-    """Return whether one speaker says two sentences; one without a name may be another."""
-    places = (before.run, before.turn), (after.run, after.turn)
-    return before.speaker == after.speaker and (bool(after.speaker) or places[0] == places[1])
+def _turn(sentence: Sentence) -> tuple[str | int, ...]:  # one without a name may be another
+    return (sentence.speaker,) if sentence.speaker else (sentence.run, sentence.turn)
 
 
 def _ended(text: str) -> str:

@@ -165,7 +165,7 @@ def _labelled_speech(speech: Sequence[Speech]) -> list[Speech]:
     Names with other offices in brackets are other speakers, and so are long names that differ only
     where they are cut. A name without an office is of the one who has the name with one.
     """
-    names = dict.fromkeys(spoken.speaker for spoken in speech if spoken.speaker)
+    names = dict.fromkeys(s.speaker for s in speech if s.speaker)
     n_offices = Counter(name.partition(" (")[0] for name in names if " (" in name)
     label_of: dict[str | None, str] = {}
     whole: dict[str, str] = {}  # name of each label
@@ -179,9 +179,7 @@ def _labelled_speech(speech: Sequence[Speech]) -> list[Speech]:
             n += 1
             label = f"{' '.join(words[: _MOST_WORDS - 1])[: _LONGEST_NAME - 3]} {n}"
         label_of[name] = f"{label} ({office}" if office.endswith(")") else label
-    return [
-        replace(spoken, speaker=label_of.get(spoken.speaker, spoken.speaker)) for spoken in speech
-    ]
+    return [replace(s, speaker=label_of.get(s.speaker, s.speaker)) for s in speech]
 
 
 def _labelled(lines: Sequence[str], names: Collection[str]) -> list[tuple[str | None, str]]:

@@ -493,12 +493,10 @@ def _running(at: Sequence[Line | None]) -> list[bool]:
     runs = []
     for page, line in enumerate(at):
         words, masked, numbers = keys[page]
-        is_named = masked and any(map(str.isalpha, words)) and len(words.split()) < 6
-        if is_named and numbers == [page + 1, len(at)]:
-            runs.append(True)
-            continue
-        if not line or max(counts[keys[page][0]], counts[keys[page][1]]) < 2:
-            runs.append(False)
+        is_named = bool(masked) and any(map(str.isalpha, words)) and len(words.split()) < 6
+        is_number = is_named and numbers == [page + 1, len(at)]
+        if is_number or not line or max(counts[words], counts[masked]) < 2:
+            runs.append(is_number)
             continue
         near = at[max(0, page - _NEAR) : page + _NEAR + 1]
         n_alike = sum(
