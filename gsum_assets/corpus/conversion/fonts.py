@@ -21,7 +21,6 @@ _SHIFTS = {
     for by in range(1, 26)
 }
 """These words with letters shifted in the alphabet, and by how many."""
-_SHIFTED = frozenset(_SHIFTS)
 _WORD = re.compile(r"[^\W\d_]+(?:[’'][^\W\d_]+)?")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -50,7 +49,7 @@ def unreadable_lines(lines: Sequence[str]) -> set[int]:
     n_known = len(words & _WORDS)
     if n_known < 8 and n_known < _FEWEST_WORDS * len(words) and _is_foreign(text):
         return set(range(len(lines)))
-    if len(words & _SHIFTED) > 1:
+    if len(words & _SHIFTS.keys()) > 1:
         private |= {i for i, line in enumerate(lines) if _is_shifted(line, 0.3)}
     return private
 

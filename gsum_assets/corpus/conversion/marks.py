@@ -103,11 +103,14 @@ def marked(soup: Any) -> dict[str, list[str]]:
 
     of_name: dict[str, list[Any]] = {}
     of_form: dict[str, list[Any]] = {"hidden": [], "struck": [], "super": [], "sub": []}
+    pages: list[Any] = []
     body = soup.body or soup  # itself it is not hidden: scripts show it
     for node in list(body.descendants):  # once, as each search takes as long
         if isinstance(node, Tag):
             of_name.setdefault(node.name, []).append(node)
             style = str(node.attrs.get("style", ""))
+            if "pagebreak" in f"{node.attrs.get('epub:type')} {node.attrs.get('role')}":
+                pages.append(node)
             if "hidden" in node.attrs:
                 of_form["hidden"].append(node)
             for form in _forms(style) if style else ():
@@ -131,7 +134,6 @@ def marked(soup: Any) -> dict[str, list[str]]:
         "deleted part": removed_from(named("del")),
         "hidden part": removed_from(of_form["hidden"]),
     }
-    pages = soup.select("[epub\\:type~=pagebreak], [role=doc-pagebreak]")
     removed["number of a printed page"] = removed_from(pages)
     for tag in named("out"):
         removed.setdefault(tag["kind"], []).extend(removed_from([tag]))

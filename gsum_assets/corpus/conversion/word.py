@@ -5,7 +5,6 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -48,7 +47,10 @@ class WordFile:
         self._footnotes |= {f"e{key}": note for key, note in endnotes.items()}
         self._comments = self._by_id("word/comments.xml", "comment")
         self._styles = self._by_id("word/styles.xml", "style", f"{_W}styleId")
-        self._forms = {style: self._form_of_style(style) for style in self._styles}
+        self._forms: dict[str, dict[str, str]] = {}  # of runs, by style
+        for style in self._styles:
+            forms = [_form(entry.find(f"{_W}rPr")) for entry in reversed(self._chain(style))]
+            self._forms[style] = {name: form[name] for form in forms for name in form}
         self._numbers = _Numbers(self._root("word/numbering.xml"))
         relations = self._root("word/_rels/document.xml.rels")
         self._targets = (
@@ -95,8 +97,10 @@ class WordFile:
         outside, self._boxes = self._boxes, []
         inner = self._inline(paragraph)
         boxes, self._boxes = "".join(self._boxes), outside
-        style = _value(properties, "pStyle")
-        level, number = self._outline(properties, style), self._number(properties, style)
+        chain = self._chain(_value(properties, "pStyle"))
+        of_chain = [properties, *(entry.find(f"{_W}pPr") for entry in chain)]
+        level = self._outline(of_chain, [_value(entry, "name") for entry in chain])
+        number = self._number(of_chain)
         if level and inner.strip():
             return f"<h{level}>{number and number + ' '}{inner}</h{level}>{boxes}"
         if number == "-":
@@ -104,17 +108,16 @@ class WordFile:
         tag = "div" if number else "p"
         return f"<{tag}>{number and number + ' '}{inner}</{tag}>{boxes}"
 
-    def _styled(self, properties: Any, style: str) -> Iterator[tuple[Any, str]]:
-        """Yield properties of a paragraph and its styles, and the names of the styles."""
-        yield properties, ""
-        for _ in range(9):
-            if (entry := self._styles.get(style)) is None:
-                return
-            yield entry.find(f"{_W}pPr"), _value(entry, "name")
+    def _chain(self, style: str) -> list[Any]:
+        """Return a style and those that it is based on."""
+        entries: list[Any] = []
+        while len(entries) < 9 and (entry := self._styles.get(style)) is not None:
+            entries.append(entry)
             style = _value(entry, "basedOn")
+        return entries
 
-    def _outline(self, properties: Any, style: str) -> int:
-        for of_style, name in self._styled(properties, style):
+    def _outline(self, properties: list[Any], names: list[str]) -> int:
+        for of_style, name in zip(properties, ["", *names], strict=True):
             level = _value(of_style, "outlineLvl")
             if heading := _HEADING.fullmatch(name):
                 return min(int(heading[1] or 1), 6)
@@ -122,9 +125,9 @@ class WordFile:
                 return min(int(level) + 1, 6) if level.isdigit() and int(level) < 9 else 0
         return 0
 
-    def _number(self, properties: Any, style: str) -> str:
+    def _number(self, properties: list[Any]) -> str:
         """Return what Word shows before a paragraph of a list: its number, or "-"."""
-        for of_style, _ in self._styled(properties, style):
+        for of_style in properties:
             numbering = of_style.find(f"{_W}numPr") if of_style is not None else None
             if numbering is not None:
                 depth = _value(numbering, "ilvl") or "0"
@@ -233,13 +236,6 @@ class WordFile:
         of_styles = self._forms.get(_value(properties, "pStyle"), {})
         return of_styles | self._forms.get(_value(own, "rStyle"), {}) | _form(own)
 
-    def _form_of_style(self, style: str, depth: int = 9) -> dict[str, str]:
-        entry = self._styles.get(style)
-        if entry is None or not depth:
-            return {}
-        based_on = self._form_of_style(_value(entry, "basedOn"), depth - 1)
-        return based_on | _form(entry.find(f"{_W}rPr"))
-
     def _deleted(self, element: Any) -> str:
         self._changes["deletion" if _name(element) != "moveFrom" else "move"] += 1
         return left_out("deleted part", _words(element))
@@ -271,14 +267,10 @@ class _Numbers:
         self._levels: dict[str, dict[str, Any]] = {}
         self._list: dict[str, str] = {}
         self._starts: dict[tuple[str, str], int] = {}
-        if root is None:
-            return
-        for number in root.iterfind(f"{_W}num"):
+        for number in root.iterfind(f"{_W}num") if root is not None else ():
             key, abstract = number.get(f"{_W}numId"), _value(number, "abstractNumId")
-            entry = root.find(f"{_W}abstractNum[@{_W}abstractNumId='{abstract}']")
-            self._levels[key] = {} if entry is None else {
-                level.get(f"{_W}ilvl"): level for level in entry.iterfind(f"{_W}lvl")
-            }  # fmt: skip
+            levels = f"{_W}abstractNum[@{_W}abstractNumId='{abstract}']/{_W}lvl"
+            self._levels[key] = {e.get(f"{_W}ilvl"): e for e in root.iterfind(levels)}
             overrides = number.findall(f"{_W}lvlOverride")
             self._list[key] = key if overrides else abstract
             for override in overrides:
