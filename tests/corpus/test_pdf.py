@@ -308,3 +308,16 @@ def test_comments_and_form_fields_are_read() -> None:
     assert "[comment, Ann: Too dear.]" in first
     assert "\nBorn: 1 May 1970" in first
     assert "\nMember: Yes" in first
+
+
+def test_text_that_is_marked_as_struck_out_is_marked() -> None:
+    struck = (
+        "<< /Type /Annot /Subtype /StrikeOut /Rect [85 695 142 715] "
+        "/QuadPoints [85 715 142 715 85 695 142 695] >>"
+    )
+    page = [
+        (50.0, 700.0, 10.0, "The fee of forty euro is due and has"),
+        (50.0, 688.0, 10.0, "long been paid."),
+    ]
+    text = convert(".pdf", drawn_pdf([page], annotations=struck)).text
+    assert text == "The fee ~~of forty euro~~ is due and has long been paid."

@@ -20,7 +20,7 @@ from gsum_assets.corpus.conversion.worker import convert
 from tests.fuzz.word_files import KEPT, OUT, STRUCK, WRITERS, Part, document
 
 DEPARTURES = {
-    ".pdf": "no format of its own for deleted or hidden text",
+    ".pdf": "lines that are drawn through text are not seen; nothing is deleted or hidden",
     ".xls": "not written: no library at hand writes it",
     ".xlsx": "hidden sheets are named, their words are not counted",
 }

@@ -344,6 +344,13 @@ def _xlsx(blocks: Sequence[Block]) -> Written:
     return Written(buffer.getvalue(), parts)
 
 
+def _csv(blocks: Sequence[Block]) -> Written:
+    parts = [part for block in blocks for part in block.parts if part.kind == "plain"]
+    rows = zip(parts[::2], parts[1::2], strict=False)
+    lines = "".join(f"{first.text},{second.text}\n" for first, second in rows)
+    return Written(lines.encode(), parts[: len(parts) // 2 * 2])
+
+
 def _ods(blocks: Sequence[Block]) -> Written:
     rows = {"row": "<table:table-row>{}</table:table-row>", "table": "{}", "plain": " {} "}
     rows["cell"] = (
@@ -398,6 +405,7 @@ WRITERS: dict[str, Callable[[Sequence[Block]], Written]] = {
     ".pptx": _pptx,
     ".xlsx": _xlsx,
     ".ods": _ods,
+    ".csv": _csv,
     **dict.fromkeys(
         (".html", ".htm", ".xhtml"), _templated(_SITE, lambda texts: _page(texts).encode())
     ),

@@ -79,8 +79,9 @@ def convert_pdf(content: bytes, report: Report) -> Converted:
                 page = document[number]
                 text_page = page.get_textpage()
                 try:
-                    pages.append(_Page(page, text_page).lines())
-                    remarks.append(_annotations(page))
+                    of_page, struck = _annotations(page)
+                    pages.append(_Page(page, text_page, struck).lines())
+                    remarks.append(of_page)
                 finally:
                     text_page.close()
                     page.close()
@@ -117,11 +118,12 @@ def convert_pdf(content: bytes, report: Report) -> Converted:
 class _Page:
     """The characters of a page and their places, in points from its shown lower left corner."""
 
-    def __init__(self, page: Any, text_page: Any) -> None:
+    def __init__(self, page: Any, text_page: Any, struck: Sequence[_Box]) -> None:
         import pypdfium2.raw as pdfium
 
         self._handle, self._turn = text_page.raw, page.get_rotation()
         self._text = text_page.get_text_range()
+        self._struck = struck
         self._is_odd = len(self._text) != pdfium.FPDFText_CountChars(self._handle)
         self._box, self._get_box = pdfium.FS_RECTF(), pdfium.FPDFText_GetLooseCharBox
         self._count_rects, self._get_rect = pdfium.FPDFText_CountRects, pdfium.FPDFText_GetRect
@@ -142,6 +144,12 @@ class _Page:
                 rows.append([piece])
             before = piece
         self._text = text = text.replace("\ufffe", "-").replace("\xad", "-")
+        if self._struck:
+            self._text = "".join(map(self._shifted_if_struck, range(len(text)), text))
+            return [
+                Line(_STRUCK.sub(_in_marks, _clean(line.text)), *line[1:])
+                for line in map(self._line, rows)
+            ]
         lines = list(map(self._line, rows))
         if not _UNCLEAN.search(text):
             return lines
@@ -154,6 +162,18 @@ class _Page:
         self._get_box(self._handle, index, box)
         corners = box.left, box.bottom, box.right, box.top
         return self._turned(*corners) if self._turn else corners
+
+    def _shifted_if_struck(self, index: int, character: str) -> str:
+        """Return a character, of private use if it is struck, so that all keep their positions."""
+        box = self._box
+        self._get_box(self._handle, index, box)
+        x, y = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+        is_struck = any(a < x < c and b < y < d for a, b, c, d in self._struck)
+        return (
+            chr(ord(character) + _PRIVATE)
+            if is_struck and " " < character <= "\uffff"
+            else character
+        )
 
     def _turned(self, left: float, low: float, right: float, high: float) -> _Box:
         if self._turn == 90:
@@ -356,12 +376,14 @@ def _clean(text: str) -> str:
     return _UNPRINTED.sub("", shown(text.replace("\ufffe", "-").replace("\xad", "-")))
 
 
-def _annotations(page: Any) -> list[str]:
-    """Return the comments on a page and the values of its form fields, one line each."""
+def _annotations(page: Any) -> tuple[list[str], list[_Box]]:
+    """Return the comments on a page and the values of its form fields, and what is struck out."""
     import pypdfium2.raw as pdfium
 
+    lines: list[str] = []
+    struck: list[_Box] = []
     if not (n_annotations := pdfium.FPDFPage_GetAnnotCount(page)):
-        return []
+        return lines, struck
 
     def value(name: bytes) -> str:
         size = pdfium.FPDFAnnot_GetStringValue(annotation, name, None, 0)
@@ -370,7 +392,6 @@ def _annotations(page: Any) -> list[str]:
         pdfium.FPDFAnnot_GetStringValue(annotation, name, as_wide, size)
         return " ".join(_clean(buffer.raw[: size - 2].decode("utf-16-le", "replace")).split())
 
-    lines = []
     for index in range(n_annotations):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         try:
@@ -381,12 +402,28 @@ def _annotations(page: Any) -> list[str]:
                 lines += [f"{name}: {state}" if name else state] if is_said else []
             elif kind in _COMMENTS and (said := value(b"Contents")):
                 lines.append(remark(value(b"T"), said))
+            points = pdfium.FS_QUADPOINTSF()
+            n_areas = pdfium.FPDFAnnot_CountAttachmentPoints(annotation)
+            for number in range(n_areas if kind == pdfium.FPDF_ANNOT_STRIKEOUT else 0):
+                pdfium.FPDFAnnot_GetAttachmentPoints(annotation, number, points)
+                xs = sorted((points.x1, points.x2, points.x3, points.x4))
+                ys = sorted((points.y1, points.y2, points.y3, points.y4))
+                struck.append((xs[0], ys[0], xs[3], ys[3]))
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)
-    return lines
+    return lines, struck
 
 
 _COMMENTS = frozenset({1, 3, 9, 10, 11, 12})  # text, free text, highlight, underline, …, strike-out
+
+
+_PRIVATE = 0x100000
+_STRUCK = re.compile("[\U00100000-\U0010ffff]+(?: [\U00100000-\U0010ffff]+)*")
+
+
+def _in_marks(struck: re.Match[str]) -> str:
+    words = "".join(chr(ord(c) - _PRIVATE) if c != " " else c for c in struck[0])
+    return f"~~{words}~~"
 
 
 def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[str]]:
