@@ -435,3 +435,22 @@ def test_numbers_of_printed_pages_are_left_out_of_books() -> None:
     found = convert(".epub", epub(["<p>The old <span epub:type='pagebreak'>17</span>mill.</p>"]))
     assert found.text == "The old mill."
     assert found.left_out == "c0.xhtml: 1 number of a printed page (1 word)"
+
+
+@pytest.mark.parametrize(
+    ("rows", "has_names"),
+    [
+        (["Site|Rent", "Kay|512"], True),
+        (["Site|Rent", "Kay|low"], False),  # no figures: perhaps a layout
+        (["Kay|512", "Elm|733"], False),
+        (["Site|Rent"], False),
+        ([f"Site|{'word ' * 20}", "Kay|512"], False),
+    ],
+)
+def test_first_row_of_words_above_figures_names_the_columns(
+    rows: list[str], has_names: bool
+) -> None:
+    lines = "".join(f"<tr><td>{row.replace('|', '<td>')}</tr>" for row in rows)
+    text = convert(".html", f"<table>{lines}</table>".encode()).text
+    assert text.startswith("| Site | Rent |\n| --- |") == has_names
+    assert text.startswith("|  |  |\n| --- |") != has_names

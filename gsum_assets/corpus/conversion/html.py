@@ -37,6 +37,8 @@ _NAVIGATION = re.compile(
 )
 _MAIN = ("main", "[role=main]", "article")
 _WIDEST = 1000  # columns or rows of a cell
+_NAME = re.compile(r"^\s*(?=.*[^\W\d_])[^\n]{1,60}\s*$")
+_FIGURE = re.compile(r"\d")
 _LONGEST_REPEATED = 200  # characters; merged cells of a layout have more
 _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
@@ -144,6 +146,7 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
             main.extract()
             frame += removed_from([root])
         root, removed["part of the page's frame"] = main, frame
+    _name_columns(root)
     _unmerge(soup, root)
     return Converted(title, _markdown(root), left_out=counted(*removed.items()))
 
@@ -162,6 +165,17 @@ def _main(root: Any) -> Any:
         if len(candidates) == 1 and len(candidates[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
             return candidates[0]
     return root
+
+
+def _name_columns(root: Any) -> None:
+    """Make a first row of words above figures the header of a table that has none."""
+    for table in root.select("table:not(:has(th, table))"):
+        first, *rest = table.find_all("tr") or [None]
+        cells = first.find_all("td") if rest else []
+        has_figures = rest and _FIGURE.search(rest[0].get_text())
+        if len(cells) > 1 and has_figures and all(_NAME.search(c.get_text()) for c in cells):
+            for cell in cells:
+                cell.name = "th"
 
 
 def _unmerge(soup: Any, root: Any) -> None:

@@ -292,7 +292,8 @@ def _open_document_cells(line: Any, row: int, sheet: _Sheet) -> list[str]:
             continue
         cells += [""] * min(n_empty, _WIDEST) + [text] * min(n, _MOST_REPEATED)
         n_empty, column = 0, len(cells)
-        sheet.merged.append((row, column, row + n_rows - 1, column + n_columns - 1))
+        if n_rows > 1 or n_columns > 1:
+            sheet.merged.append((row, column, row + n_rows - 1, column + n_columns - 1))
     return cells
 
 
