@@ -73,7 +73,7 @@ def test_mixed_folder_is_read_through_a_link_once_per_file(
     line = stored_intake(house.store, CORPUS)
     assert line.startswith("4 documents; 3 rejected: ")
     assert "; 1 skipped: deep/up/: its files are read by another path" in line
-    assert "; locked.pdf: encrypted: " in line
+    assert " locked.pdf: encrypted: " in line
     assert "; not read: 1 .jpg (gsum reads " in line
     text = documents["a.pdf"]["text"]
     locations = Locations(house.table("document_sections", CORPUS))
