@@ -1,6 +1,7 @@
 """Conversion of documents with reuse of stored results by content."""
 
 import hashlib
+from dataclasses import asdict
 from functools import cached_property
 
 import pyarrow as pa
@@ -41,11 +42,8 @@ class Conversion:
             "document_id": record.document_id,
             "content_hash": key[0],
             "converter": key[1],
-            "title": converted.title,
-            "text": converted.text,
-            "page_starts": converted.page_starts,
             "page_labels": converted.labels,
-            "left_out": converted.left_out,
+            **asdict(converted),
         }
         return converted
 

@@ -325,40 +325,24 @@ def _cites(record: Record) -> tuple[str, ...] | None:
         kind = type(record.cites).__name__
         raise _UnusableError(f"cites is a {kind}, not a list of ids; put them into a list")
     ids = (str(cited) if type(cited) is int else cited for cited in record.cites)
-    return tuple(dict.fromkeys(_string("id in cites", cited) for cited in ids))
+    return tuple(dict.fromkeys(_decoded("id in cites", cited)[0] for cited in ids))
 
 
 def _decoded(name: str, value: Any) -> tuple[str, str | None]:
-    """Return a string as `_string` does, and the encoding of bytes; any encoding is decoded."""
+    """Return a string without NUL, and the encoding of bytes, or raise `_UnusableError`.
+
+    Bytes are those of a file, or of a cell that was not UTF-8, which are surrogates.
+    """
     encoding = None
-    content = _bytes(value)
-    if content is not None:
-        try:
-            value, encoding = decode(content)
-        except NotTextError as error:
-            raise _UnusableError(f"the {name} is {error}") from error
-    return _string(name, value), encoding
-
-
-def _bytes(value: Any) -> bytes | None:
-    """Return undecoded bytes: those of a file, or a cell that was not UTF-8; None for a string."""
     if isinstance(value, str) and not value.isascii():
         surrogates = [c for c in value if "\ud800" <= c <= "\udfff"]
         if surrogates and all("\udc80" <= c <= "\udcff" for c in surrogates):
-            return value.encode("utf-8", "surrogateescape")
-    return value if isinstance(value, bytes) else None
-
-
-def _string(name: str, value: Any) -> str:
-    """Return a string that is valid UTF-8 without NUL, or raise `_UnusableError`."""
-    content = _bytes(value)
-    if content is not None:
+            value = value.encode("utf-8", "surrogateescape")
+    if isinstance(value, bytes):
         try:
-            value = content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise _UnusableError(
-                f"the {name} is not UTF-8 at byte {error.start}; save it as UTF-8"
-            ) from error
+            value, encoding = decode(value)
+        except NotTextError as error:
+            raise _UnusableError(f"the {name} is {error}") from error
     if not isinstance(value, str):
         raise _UnusableError(f"the {name} is a {type(value).__name__}, not a string; quote it")
     if "\0" in value:
@@ -369,4 +353,4 @@ def _string(name: str, value: Any) -> str:
         raise _UnusableError(
             f"the {name} has half a surrogate pair at character {error.start}; repair it"
         ) from error
-    return value
+    return value, encoding

@@ -47,7 +47,7 @@ def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[
     }
     for table, file, rows in found(folder, corpus, Buckets(store).fix(corpus, folder)):
         if table is _LISTING and crashes:
-            rows = _to_try_again(rows, store.read(table, [file])[0], crashes)
+            rows = _to_try_again(rows, crashes)
         versions.setdefault(table, {})[file] = _keep(store, table, file, rows)
     counts = store.counts(list(versions), corpus)
     store.replace_file(_observed(store, corpus), digest.encode())
@@ -87,20 +87,16 @@ def found(folder: Path, corpus: str, n_buckets: int) -> Iterator[tuple[Table, Pa
     yield TABLES["source_graph"], Partition(corpus), _hashes(folder, graph)
 
 
-def _to_try_again(rows: pa.Table, earlier: pa.Table, crashes: Mapping[str, int]) -> pa.Table:
+def _to_try_again(rows: pa.Table, crashes: Mapping[str, int]) -> pa.Table:
     """Return a listing in which documents on which a converter crashed have another hash.
 
-    Parameter `crashes`: the number of runs in which it did, by document id. What is tried again is
-    listed with its own hash by `changed_since`, so that each run is one try.
+    What is tried again is listed with its own hash by `changed_since`, so that each run is one try.
+    Parameter `crashes`: the number of runs in which it did, by document id.
     """
-    known = set(zip(*(earlier[name].to_pylist() for name in _HASHED), strict=True))
-    listed = rows.to_pylist()
-    for row in listed:
-        name, digest = (row[column] for column in _HASHED)
-        again = _hash_again(digest, crashes.get(name, 0))
-        if known & {(name, digest), (name, again)}:  # else it has changed since
-            row["content_hash"] = again
-    return pa.Table.from_pylist(listed, rows.schema)
+    pairs = zip(*(rows[name].to_pylist() for name in _HASHED), strict=True)
+    hashes = [_hash_again(digest, crashes.get(name, 0)) for name, digest in pairs]
+    index = rows.schema.get_field_index("content_hash")
+    return rows.set_column(index, rows.schema.field(index), pa.array(hashes, pa.string()))
 
 
 def counted_crashes(read: Loaded, listed: pa.Table) -> list[Rejected]:
