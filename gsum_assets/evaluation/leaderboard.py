@@ -25,11 +25,6 @@ _SHORT = {
     "context_p": "read P",
     "context_r": "read R",
     "context_tokens": "tokens",
-    "claims_per_100": "in 100 w.",
-    "claim_clusters@0.8": "clusters",
-    "judge_claims": "claims (judge)",
-    "judge_claims_per_100": "in 100 w. (judge)",
-    "judge_claim_clusters@0.8": "clusters (judge)",
 }
 _SPENT = ("calls/q", "tokens/q", "$/q")  # of a question, by language models
 _MARKS = {"best": "*", "tie": "≈", "other": " ", "bound": " ", "uncompared": ""}

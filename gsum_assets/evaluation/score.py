@@ -1,7 +1,7 @@
 """Scores of answers and rankings, one row per question and metric."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -13,7 +13,6 @@ from pydantic import Field, field_validator
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
-from gsum_assets.evaluation.claims import claim_rows
 from gsum_assets.evaluation.retrieval_metrics import reading_rows, retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
@@ -46,11 +45,6 @@ class ScoreSettings(SettingsTable):
     bertscore_layer: int | None = Field(
         default=None, ge=1, description="layer of the model, `num_layers`; unset: the last"
     )
-    claims: bool = Field(
-        default=False,
-        description="whether the claims of answers are counted and clustered, which embeds their "
-        "sentences",
-    )
 
     @field_validator("cut_offs")
     @classmethod
@@ -80,7 +74,6 @@ def score_answers(
     read: Read | None = None,
     k: int | None = None,
     sources: pa.Table | None = None,
-    further: Iterable[Row] = (),
 ) -> pa.Table:
     """Return rows of the table `scores`.
 
@@ -90,7 +83,7 @@ def score_answers(
     no mean; `coverage` is the fraction of answered questions, including answers that the documents
     do not say. Rankings are scored by documents if the question is on the whole corpus, and by
     passages if the source marks them. For the texts that answers were written from see
-    `reading_rows`, and `further` for other metrics of samples.
+    `reading_rows`.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))
@@ -99,7 +92,6 @@ def score_answers(
         _bertscore_rows(answers, bertscorer),
         reading_rows(questions, read, n_word_pieces) if read else (),
         _evidence_rows(questions, sources) if sources else (),
-        further,
         _retrieval_rows(questions, rankings, cut_offs),
     )
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -205,9 +197,9 @@ def scores_step(family: Family) -> Step:
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
             "P, R, F1, nDCG and MRR by documents, and by passages if the source marks them. The "
             "texts that the answer was written from: P, R, F1 and tokens. Its sentences: the share "
-            "from marked evidence; its claims."
+            "from marked evidence."
         },
-        [*named, "language_model", "embedding_model"],
+        [*named, "language_model"],
         pool=None,
         costs=[replace(cost, times="retrieval.sweep") for cost in family.costs if family.k],
         code_version="9",
@@ -228,10 +220,6 @@ def _scored(inputs: Inputs, family: Family) -> Result:
 
     def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
         queries, summaries = step_inputs.table("queries"), step_inputs.table("summaries")
-        claims: Iterable[Row] = ()
-        if settings.claims:
-            ids = queries["query_id"].to_pylist()
-            claims = claim_rows(ids, summaries, inputs.model("embedding_model"))
         return score_answers(
             queries,
             summaries,
@@ -241,7 +229,6 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             family.texts_read(step_inputs),
             k,
             step_inputs.table("answer_sources") if k is None else None,
-            claims,
         )
 
     scores = scores_of(inputs, None)

@@ -91,7 +91,7 @@ class FoundStaleness(Staleness):
         chosen = JudgesSettings.model_validate(self._section("judges"))
         n_methods, splits = len(METHODS.named(chosen.methods, "[judges] methods")), chosen.splits
         each = n_methods * (n_methods - 1) * (_N_CRITERIA if chosen.one_criterion_per_call else 1)
-        each = each * chosen.pairwise + n_methods * (_N_RATINGS * chosen.ratings + chosen.claims)
+        each = each * chosen.pairwise + n_methods * _N_RATINGS * chosen.ratings
         asked = [q for q in self._questions if q.kind in chosen.kinds]
         judged = [q for q in asked if not splits or q.split in splits]
         return min(len(judged), chosen.max_questions) * each * chosen.repeats

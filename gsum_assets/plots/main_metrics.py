@@ -8,8 +8,6 @@ MAIN = (
     *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
     *("mrr", "chunk_mrr", "context_p", "context_r", "context_tokens", "coverage"),
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
-    *("judge_claims", "judge_claims_per_100", "judge_claim_clusters@0.8"),
-    *("claims", "claims_per_100", "claim_clusters@0.8"),
 )
 CONTEXT_TOKENS = "context_tokens"
 _MOST = 14
@@ -41,7 +39,7 @@ def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[
 
 def is_share(metric: str) -> bool:
     """Return whether a metric is between 0 and 1."""
-    return metric != CONTEXT_TOKENS and not _is_grade(metric) and not _is_count(metric)
+    return metric != CONTEXT_TOKENS and not _is_grade(metric)
 
 
 def has_best(metric: str) -> bool:
@@ -55,7 +53,7 @@ def scale_of(metric: str) -> int:
 
 
 def shown_value(metric: str, value: float) -> str:
-    """Return `41.3` for a share, in percent; `3.87` for a grade, `12.3` claims, `1,204` tokens."""
+    """Return `41.3` for a share, in percent; `3.87` for a grade, `1,204` tokens."""
     if metric == CONTEXT_TOKENS:
         return f"{value:,.0f}"
     return f"{scale_of(metric) * value:.{2 if _is_grade(metric) else 1}f}"
@@ -64,10 +62,6 @@ def shown_value(metric: str, value: float) -> str:
 def is_upper_bound(method: str) -> bool:
     """Return whether a method reads what annotators marked, which gives an upper bound."""
     return method.startswith("oracle-")
-
-
-def _is_count(metric: str) -> bool:
-    return metric.removeprefix("judge_").startswith(("claims", "claim_"))
 
 
 def _is_grade(metric: str) -> bool:

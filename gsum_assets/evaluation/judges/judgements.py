@@ -121,7 +121,8 @@ def judge_answers(
     """
     questions = questions_to_judge(queries, summaries, read, settings)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
-    cases = [*compared, *ratings(questions, settings, prompts)]
+    rated = list(ratings(questions, settings, prompts)) if settings.ratings else []
+    cases = [*compared, *rated]
     open_cases = [case for case in cases if not case.is_settled]
     replies = model.complete([case.request for case in open_cases])
     judged = list(zip(open_cases, replies, strict=True))

@@ -107,15 +107,6 @@ exactly, and no if it misses or contradicts the point. Give your reason in one s
 {_MATERIAL}\
 """
 
-CLAIMS = f"""\
-Text [1] is an answer to a question. List the claims that it makes. A claim states one thing that
-can be checked, in one sentence that is understood without the answer: replace pronouns by what they
-stand for. Leave out what the answer repeats, what announces or sums up other claims, and advice or
-opinion of the answer itself. If it makes no claim, the list is empty.
-
-{_MATERIAL}\
-"""
-
 PROMPTS = Prompts(
     {
         "pairwise": Prompt(_PAIRWISE),
@@ -123,6 +114,5 @@ PROMPTS = Prompts(
         "relevance": Prompt(RELEVANCE),
         "strict": Prompt(STRICT),
         "permissive": Prompt(PERMISSIVE),
-        "claims": Prompt(CLAIMS),
     }
 )

@@ -1,20 +1,15 @@
-"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2.
-
-Also the claims of an answer, which a judge lists.
-"""
+"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.claims import claim_metrics
 from gsum_assets.evaluation.judges.cases import Case, Judged
 from gsum_assets.evaluation.judges.material import Question
 from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
-    ClaimList,
     PermissiveRating,
     Rating,
     StrictRating,
@@ -25,7 +20,6 @@ from gsum_resources.store.arrow import pc
 
 _VALUES = {"yes": 1.0, "partly": 1.0, "no": 0.0}
 _MAX_WORDS = 30
-_MAX_WORDS_OF_CLAIMS = 600
 _METRICS = {
     ("g_eval", "consistency"): "g_eval_consistency",
     ("g_eval", "relevance"): "g_eval_relevance",
@@ -76,17 +70,13 @@ def _of_answer(
             instructions=instructions,
             schema=schema,
             texts={"answer": [answer], kind: texts},
-            judged=partial(_rated, criterion, answer),
-            max_words=_MAX_WORDS_OF_CLAIMS if schema is ClaimList else _MAX_WORDS,
+            judged=partial(_rated, criterion),
+            max_words=_MAX_WORDS,
             temperature=settings.temperature,
             drawn_for=(method, judge, criterion, str(repeat)),
             share_shown=share_shown,
         )
 
-    if settings.claims:
-        yield case("claims", "claims", prompts.text("claims"), ClaimList)
-    if not settings.ratings:
-        return
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, settings.max_passage_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
@@ -103,17 +93,12 @@ def _of_answer(
         yield case("llm_rater", "lr2", text, PermissiveRating, "reference", references)
 
 
-def _rated(criterion: str, answer: str, rating: Verdict) -> Iterator[Judged]:
+def _rated(criterion: str, rating: Verdict) -> Iterator[Judged]:
     match rating:
         case Rating():
             yield criterion, str(rating.rating), float(rating.rating), rating.reason
         case StrictRating() | PermissiveRating():
             yield criterion, rating.verdict, _VALUES[rating.verdict], rating.reason
-        case ClaimList():
-            claims = list(dict.fromkeys(filter(None, map(str.strip, rating.claims))))
-            for metric, value in claim_metrics(claims, answer):
-                listed = "\n".join(claims) if metric == criterion else ""
-                yield metric, f"{value:g}", value, listed
 
 
 def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
@@ -152,7 +137,6 @@ def rating_scores(judgements: pa.Table) -> pa.Table:
     """Return one row per method, question and metric: the mean over parsed repeats.
 
     Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1` and `lr2`.
-    Claims that a judge listed have the metrics of `claims.py`, as `judge_claims`.
     """
     rated = judgements.filter(
         pc.and_(pc.is_null(judgements["opponent"]), pc.is_valid(judgements["value"]))

@@ -25,10 +25,6 @@ class JudgesSettings(SettingsTable):
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"
     )
-    claims: bool = Field(
-        default=False,
-        description="whether the claims of each answer are listed by the judge, and counted",
-    )
     kinds: list[QuestionKind] = Field(
         default=["general"],
         min_length=1,
@@ -58,10 +54,8 @@ class JudgesSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _something_is_judged(self) -> "JudgesSettings":
-        if not (self.pairwise or self.ratings or self.claims):
-            raise ValueError(
-                "pairwise, ratings and claims are all off; leave methods empty to judge nothing"
-            )
+        if not (self.pairwise or self.ratings):
+            raise ValueError("pairwise and ratings are off; leave methods empty to judge nothing")
         return self
 
 
@@ -72,7 +66,7 @@ def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
             "no methods are named to be judged; name them in corpus.toml, table [judges]: "
             'methods = ["bm25", "gor"]'
         )
-    if not (settings.ratings or settings.claims) and len(set(settings.methods)) < 2:
+    if not settings.ratings and len(set(settings.methods)) < 2:
         return (
             f"only the method '{settings.methods[0]}' is named, and pairs need two; "
             "name another in corpus.toml, [judges] methods, or set ratings = true"

@@ -44,12 +44,6 @@ class PermissiveRating(Verdict):
     verdict: Literal["yes", "partly", "no"]
 
 
-class ClaimList(Verdict):
-    """The claims of an answer."""
-
-    claims: list[str] = Field(description="One sentence each.")
-
-
 CRITERIA = (
     "comprehensiveness", "diversity", "empowerment", "directness", "relevance", "overall"
 )  # fmt: skip

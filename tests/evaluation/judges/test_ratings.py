@@ -1,6 +1,5 @@
 """One answer at a time: what the judge reads, and what its ratings count."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
-from tests.evaluation.judges.scripted_judges import judging, mark_in, texts_of, verdict
+from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
 
 ANSWERS = {"gor": {"q1": "an answer"}}
 PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
@@ -210,22 +209,3 @@ def test_scores_average_repeats_without_unparsed(tmp_path: Path) -> None:
 def test_pairs_have_no_rating() -> None:
     assert rating_scores(toys.pairwise(("q", "a", "win"))).num_rows == 0
     assert rating_scores(TABLES["judgements"].empty()).schema == SCHEMA
-
-
-def test_claims_are_listed_where_they_are_requested(tmp_path: Path) -> None:
-    claims = ["The ferry sank.", " The ferry sank. ", "Members met in March.", ""]
-
-    def says(body: dict) -> str:
-        return json.dumps({"mark": mark_in(body), "claims": claims})
-
-    with judging(tmp_path, says) as (model, server):
-        chosen = JudgesSettings(methods=["gor"], pairwise=False, ratings=False, claims=True)
-        answered = toys.queries("q1"), toys.summaries(ANSWERS), toys.contexts({})
-        found = judge_answers(*answered, model, chosen)
-        assert len(server.lines()) == 1
-    scores = {row["metric"]: row["value"] for row in rating_scores(found.rows).to_pylist()}
-    assert scores["judge_claims"] == 2
-    assert scores["judge_claims_per_100"] == 100  # two words: "an answer"
-    assert scores["judge_claim_clusters@0.8"] == 2
-    (listed,) = (row for row in found.rows.to_pylist() if row["criterion"] == "claims")
-    assert listed["reason"].splitlines() == ["The ferry sank.", "Members met in March."]

@@ -101,7 +101,7 @@ def test_what_is_not_judged_has_a_reason(values: dict, model: str, reason: str) 
     ("values", "message"),
     [
         ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
-        ({"pairwise": False, "ratings": False}, "claims are all off"),
+        ({"pairwise": False, "ratings": False}, "pairwise and ratings are off"),
     ],
 )
 def test_mistakes_are_reported(values: dict, message: str) -> None:
