@@ -23,13 +23,11 @@ class CollectionQuestion(NamedTuple):
     kind : name of a declared kind, such as "mentions".
     terms : words that are counted, in any form unless in quotation marks; none: the kind says what.
     is_any : whether one of the terms suffices.
-    is_literal : whether the words themselves are requested ("mention"), not a topic ("are about").
     """
 
     kind: str
     terms: Sequence[str] = ()
     is_any: bool = False
-    is_literal: bool = False
 
 
 def collection_question(question: str) -> CollectionQuestion | None:
@@ -37,11 +35,11 @@ def collection_question(question: str) -> CollectionQuestion | None:
     text = re.sub(r"[\s?.!]+$", "", " ".join(without_politeness(question).split()))
     for kind, form in _forms():
         if match := form.fullmatch(text):
-            groups = {name: value for name, value in match.groupdict().items() if value}
-            kind = next((name for name in groups if name not in ("x", "literal")), kind)
-            terms, is_any = _terms(groups["x"]) if "x" in groups else ((), False)
-            if kind in declared()["kinds"] and bool(terms) == ("x" in groups):
-                return CollectionQuestion(kind, terms, is_any, "literal" in groups)
+            groups = [name for name, value in match.groupdict().items() if value]
+            kind = next((name for name in groups if name != "x"), kind)
+            asked = CollectionQuestion(kind, *(_terms(match["x"]) if "x" in groups else ()))
+            if kind in declared()["kinds"] and bool(asked.terms) == ("x" in groups):
+                return asked
     return None
 
 
@@ -50,14 +48,15 @@ def _terms(text: str) -> tuple[Sequence[str], bool]:
     either, both, quotation = map(filled, ("{either}", "{both}", "{quotation}"))
     quoted, rest = re.findall(quotation, text), re.sub(quotation, '"', text)
     is_any = re.search(either, rest) is not None
-    terms = []
-    for piece in re.split(either if is_any else both, rest):
-        words = re.sub(filled("^{determiners}"), "", piece, flags=re.IGNORECASE)
-        if words != '"' and ('"' in words or not 0 < len(words.split()) <= _MOST_WORDS):
-            return (), False
-        terms.append(f'"{quoted.pop(0)}"' if words == '"' else words)
+    terms = [
+        re.sub(filled("^{determiners}"), "", piece, flags=re.IGNORECASE)
+        for piece in re.split(either if is_any else both, rest)
+    ]
     is_clause = re.search(filled("{clause}"), rest, re.IGNORECASE)
-    return ((), False) if is_clause or (is_any and re.search(both, rest)) else (terms, is_any)
+    is_long = any(len(term.split()) > _MOST_WORDS or '"' in term[1:] or not term for term in terms)
+    if is_clause or is_long or (is_any and re.search(both, rest)):
+        return (), False
+    return [f'"{quoted.pop(0)}"' if term == '"' else term for term in terms], is_any
 
 
 @cache

@@ -26,9 +26,6 @@ from gsum_resources.text.question_kinds import without_politeness
 from gsum_resources.text.speech import speaker_labels, turn_spans
 from gsum_resources.text.vocabulary import CHARACTER, lowered
 
-METHOD = "sql"
-"""The method of these answers."""
-
 _MOST_LISTED = 20
 _STEM = 5  # first letters of a noun
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
@@ -54,14 +51,15 @@ def counted(
         return None
     import duckdb
 
+    kind, titles = declared()["kinds"][asked.kind], titles_in(inputs.tables["documents"])
     columns = ["document_id", "title", "n_words", "text"]
     parts = inputs.tables["documents"].parts()
     documents = pa.concat_tables([part.columns(columns) for part in parts])
-    titles = titles_in(inputs.tables["documents"])
     if document is not None:
         document_id = find_document(document, titles, inputs.corpus)
         documents = documents.filter(pc.equal(documents["document_id"], document_id))
     corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
+    sql, rows, quoted = "", [], ""
     with duckdb.connect() as connection:
         connection.register("documents", documents.append_column("corpus", corpus))
         if asked.kind == "speakers":
@@ -72,36 +70,40 @@ def counted(
             sql = " ".join(filled(template, documents=of_corpus, **values).split())
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
+        words = Words(inputs.settings("language"))
         vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
-        attempts = _attempts(asked, Words(inputs.settings("language")), vocabulary)
-        kind, sql, rows, values = declared()["kinds"][asked.kind], "", [], attempts[0]
-        for values in attempts:
-            sql, rows = query(kind["sql"], **values)
+        readings = _readings(asked, words)
+        for terms in readings:
+            patterns = [_pattern(term, words, vocabulary) for term in terms]
+            counts = [f"len(regexp_extract_all(text, '{pattern}'))" for pattern in patterns]
+            least = "list_max" if asked.is_any else "list_min"
+            quoted = "|".join(patterns) or kind.get("quoted", "")
+            sql, rows = query(kind["sql"], counts=", ".join(counts), least=least, quoted=quoted)
             if rows:
                 break
-    is_zero = asked.is_literal and len(attempts) == 1
+    is_zero = kind.get("may_be_zero") and len(readings) == 1
     if not documents.num_rows or not (rows or is_zero):
         return None
     n, size = len(rows), count(documents.num_rows, "document")
-    shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
+    named = (" or " if asked.is_any else " and ").join(f"“{t.strip(chr(34))}”" for t in terms)
+    shown = {"total": 0, "terms": named, **dict(*rows[:1]), "n": n, "size": size}
     head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
     items = [row for row in rows if "label" in row]
-    sources = _sources(items[:_MOST_LISTED], values["quoted"], inputs, titles)
-    number_of = {source.document_id: [n] for n, source in enumerate(sources, 1)}
+    ids = list(dict.fromkeys(row["document_id"] for row in items[:_MOST_LISTED]))
     lines = [Line("", [Sentence(1, head)])]
     for number, row in enumerate(items[:_MOST_LISTED], 2):
-        numbers = number_of.get(row["document_id"], ())
-        lines.append(Line("- ", [Sentence(number, row["label"], numbers)]))
+        source = ids.index(row["document_id"]) + 1
+        lines.append(Line("- ", [Sentence(number, row["label"], [source])]))
     if len(items) > _MOST_LISTED:
         lines.append(Line("", [Sentence(0, f"and {len(items) - _MOST_LISTED:,} more")]))
-    scope = "".join(f", of the documents where {condition}" for condition in (where,) if condition)
+    scope = f", of the documents where {where}" if where else ""
     lines.append(Line("", [Sentence(0, f"SQL{scope}: {sql}")]))
     return Answer(
         "\n".join(line.mark + line.sentences[0].text for line in lines),
         [],
         f"kind of question: {asked.kind}; counted, not searched\nread: {size}" if explain else "",
-        sources,
-        method=METHOD,
+        _sources(ids, quoted, inputs, titles),
+        method="sql",
         lines=lines,
         question=question,
         corpus=inputs.corpus,
@@ -131,9 +133,8 @@ def with_extent(question: str, answer: Answer, n_documents: int) -> Answer:
     asked = re.match(filled("{number}"), without_politeness(question), re.IGNORECASE)
     if answer.is_refusal or not asked:
         return answer
-    noun = re.escape(asked["noun"][:_STEM])
-    given = re.search(filled("{given}", noun=noun), answer.text, re.IGNORECASE)
-    if given and not asked["documents"]:
+    given = filled("{given}", noun=re.escape(asked["noun"][:_STEM]))
+    if asked["documents"] is None and re.search(given, answer.text, re.IGNORECASE):
         return answer
     n_read = len({row["document_id"] for row in answer.passages if row["document_id"]})
     passages = f"{count(len(answer.passages), 'passage')} of {n_read}"
@@ -154,66 +155,42 @@ def _turns(documents: pa.Table) -> pa.Table:
     return pa.table(list(zip(*rows, strict=True)) or [[], [], []], names)
 
 
-def _attempts(
-    asked: CollectionQuestion, words: Words, vocabulary: Sequence[str]
-) -> Sequence[Mapping[str, str]]:
-    """Return values of the SQL: for the words of a term side by side, then for each of them alone.
-
-    Parameter `vocabulary`: all words of the texts.
-    """
-    if not asked.terms:
-        return [{"quoted": ""}]
-
-    def forms(word: str, is_exact: bool) -> Sequence[str]:
-        stem = "" if is_exact else words.term_of(lowered(word))
-        return [w for w in vocabulary if stem and words.term_of(lowered(w)) == stem] or [word]
-
-    def values(terms: Sequence[str]) -> Mapping[str, str]:
-        patterns, shown = [], []
-        for term in terms:
-            of = [forms(word, term[0] == '"') for word in _WORD.findall(term.lower())]
-            patterns.append(_side_by_side(of))
-            distinct = dict.fromkeys(map(lowered, of[0] if len(of) == 1 else ()))
-            shown.append(f"“{'”/“'.join(distinct) if len(distinct) > 1 else term.strip(chr(34))}”")
-        return {
-            "counts": ", ".join(f"len(regexp_extract_all(text, '{of}'))" for of in patterns),
-            "least": "list_max" if asked.is_any else "list_min",
-            "quoted": "|".join(patterns),
-            "terms": (" or " if asked.is_any else " and ").join(shown),
-        }
-
+def _readings(asked: CollectionQuestion, words: Words) -> Sequence[Sequence[str]]:
+    """Return the terms of a question, then their words one by one, unless they name a person."""
     alone = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split()) if words.terms(w)]
-    others = [alone] if alone not in ([], asked.terms) and asked.kind != "presence" else []
-    return list(map(values, [asked.terms, *others]))
+    is_other = alone not in ([], asked.terms) and asked.kind != "presence"
+    return [asked.terms, alone] if is_other else [asked.terms]
 
 
-def _side_by_side(forms: Sequence[Sequence[str]]) -> str:
-    """Return the pattern of words in the texts of `words`; some scripts have no marks there."""
-    edge = "" if any(regex.search(CHARACTER, of[0]) for of in forms) else "/"
-    return "".join(f"{edge}(?:{'|'.join(of)}){edge}" for of in forms)
+def _pattern(term: str, words: Words, vocabulary: Sequence[str]) -> str:
+    """Return what finds the words of a term side by side, each in all forms of the vocabulary.
+
+    Scripts without blanks have no marks between words.
+    """
+    edge = "" if regex.search(CHARACTER, term) else "/"
+    pattern = ""
+    for word in _WORD.findall(term.lower()):
+        stem = "" if term[0] == '"' else words.term_of(lowered(word))
+        forms = [w for w in vocabulary if stem and words.term_of(lowered(w)) == stem] or [word]
+        pattern += f"{edge}(?:{'|'.join(forms)}){edge}"
+    return pattern
 
 
 def _sources(
-    rows: Sequence[Mapping[str, Any]], quoted: str, inputs: Inputs, titles: Mapping[str, str]
+    ids: Sequence[str], quoted: str, inputs: Inputs, titles: Mapping[str, str]
 ) -> Sequence[Source]:
-    """Return of each document the first passage that has what is quoted, else its first one.
-
-    `quoted` is a pattern; "": the name in the row.
-    """
-    first = {row["document_id"]: row for row in reversed(rows)}
-    ids = list(dict.fromkeys(row["document_id"] for row in rows))
+    """Return the first passage of each document that has what is quoted, else its first one."""
+    pattern = quoted.replace("//", r"\W+").replace("/", r"\b")
+    sentence = re.compile(rf"(?!\s)[^\n.!?]*(?:{pattern})[^\n.!?]*[.!?]?", re.IGNORECASE)
     chunks = inputs.tables["chunks"].rows_with("document_id", ids).sort_by("position").to_pylist()
     passages, quotes = [], []
-    for document_id in ids:
-        of = _side_by_side([[word] for word in _WORD.findall(first[document_id].get("name", ""))])
-        words = (quoted or of).replace("//", r"\W+").replace("/", r"\b")
-        sentence = re.compile(rf"(?!\s)[^\n.!?]*(?:{words})[^\n.!?]*[.!?]?", re.IGNORECASE)
+    for rank, document_id in enumerate(ids, 1):
         own = [chunk for chunk in chunks if chunk["document_id"] == document_id]
-        found = ((chunk, m.span()) for chunk in own if (m := sentence.search(chunk["text"])))
-        chunk, (start, end) = next(found, (own[0], (0, len(own[0]["text"]))))
-        rank = len(passages) + 1
+        chunk = next((chunk for chunk in own if sentence.search(chunk["text"])), own[0])
+        match = sentence.search(chunk["text"])
+        start, end = match.span() if match else (0, len(chunk["text"]))
         passages.append({**chunk, "node_id": chunk["chunk_id"], "node_kind": "chunk", "rank": rank})
-        quote = {"start_char": chunk["start"] + start, "end_char": chunk["start"] + end}
-        quotes.append({**quote, "chunk_id": chunk["chunk_id"], "rank": rank, "kind": QUOTED})
+        span = {"start_char": chunk["start"] + start, "end_char": chunk["start"] + end}
+        quotes.append({**span, "chunk_id": chunk["chunk_id"], "rank": rank, "kind": QUOTED})
     locate = Locations(inputs.tables["document_sections"].rows_with("document_id", ids))
     return Sources(passages, titles, chunks, locate, quotes).listed()

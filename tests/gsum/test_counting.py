@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import gsum
-from gsum_assets.answering.collection_questions import CollectionQuestion, collection_question
+from gsum_assets.answering.collection_questions import collection_question
 
 PRESENT = "Present: {}.\n\n"
 TEXTS = pd.DataFrame(
@@ -32,18 +32,23 @@ TEXTS = pd.DataFrame(
     [
         ("mentions", ["ferry"], "How many meetings mention the ferry?"),
         ("mentions", ['"heat pump"'], 'Which documents mention "heat pump"?'),
-        ("mentions", ["ferry"], "Which documents are about the ferry?"),
+        ("topics", ["ferry"], "Which documents are about the ferry?"),
         ("mentions", ["ferry", "pier"], "What documents mention the ferry or the pier?"),
         ("mentions", ["ferry", "pump"], "Which minutes mention the ferry and the pump?"),
-        ("mentions", ["roof"], "Could you tell me which letters discuss the roof?"),
+        ("topics", ["roof"], "Could you tell me which letters discuss the roof?"),
         ("mentions", ["ferry"], "List all documents that mention the ferry"),
         ("mentions", ["Ruth Adeyemi"], "In which meetings was Ruth Adeyemi mentioned?"),
         ("mentions", ['"budget"'], "Which reports contain the word “budget”?"),
         ("mentions", ["nitrogen accident"], "Which document mentions the nitrogen accident?"),
+        ("topics", ["roof"], "Show me all letters about the roof"),
+        ("topics", ["roof"], "What documents are there about the roof?"),
+        ("mentions", ["ferry", "roof"], "Which files mention both the ferry and the roof?"),
+        ("mentions", ['"ferry"'], "Which files contain 'ferry'?"),
+        ("mentions", ["council's decision"], "Which files mention the council's decision?"),
         ("mentions", ["Fähre"], "Wie viele Protokolle erwähnen die Fähre?"),
         ("mentions", ["Fähre"], "In wie vielen Dokumenten wird die Fähre erwähnt?"),
         ("mentions", ["bac"], "Combien de documents mentionnent le bac ?"),
-        ("mentions", ["budget"], "Quels documents parlent du budget ?"),
+        ("topics", ["budget"], "Quels documents parlent du budget ?"),
         ("unmentioned", ["roof"], "How many letters don't mention the roof?"),
         ("occurrences", ["ferry"], "How often is the ferry mentioned?"),
         (
@@ -96,6 +101,9 @@ def test_questions_about_the_collection(kind: str, terms: list[str], question: s
         "How many committee meetings had no quorum?",
         "How many meetings mention that the ferry was late?",
         "How many meetings mention the ferry, and why?",
+        "How many meetings mention the ferry but not the roof?",
+        "How many meetings mention neither?",
+        "What are documents?",
         "How many pages does the report have?",
         "How many people attended the meeting?",
         "How many people spoke against it?",
@@ -132,15 +140,6 @@ def test_other_questions_are_searched_for(question: str) -> None:
     assert collection_question(question) is None
 
 
-def test_only_words_themselves_may_be_found_nowhere() -> None:
-    assert collection_question("Which files mention the ferry?") == CollectionQuestion(
-        "mentions", ["ferry"], is_literal=True
-    )
-    assert collection_question("Which files are about the ferry?") == CollectionQuestion(
-        "mentions", ["ferry"]
-    )
-
-
 @pytest.fixture(scope="module")
 def result() -> gsum.Result:
     return gsum.run("bm25", TEXTS, progress=False)
@@ -160,13 +159,13 @@ def answered(result: gsum.Result, question: str, **scope: str) -> tuple[str, lis
     [
         (
             "How many meetings mention the ferry?",
-            "3 of 4 documents mention “ferries”/“ferry”.",
+            "3 of 4 documents mention “ferry”.",
             ["February", "Call", "January"],
         ),
         ('How many meetings mention "ferry"?', "2 of 4 documents mention “ferry”.", ...),
         (
             "How often is the ferry mentioned?",
-            "“ferries”/“ferry”: mentioned 4 times, in 3 of 4 documents.",
+            "“ferry”: mentioned 4 times, in 3 of 4 documents.",
             ["February: 2", "Call: 1", "January: 1"],
         ),
         ("Which files mention the Fähre?", "1 of 4 documents mentions “Fähre”.", ["Call"]),
@@ -177,7 +176,7 @@ def answered(result: gsum.Result, question: str, **scope: str) -> tuple[str, lis
         ),
         (
             "Which files mention the ferry or the pier?",
-            "4 of 4 documents mention “ferries”/“ferry” or “pier”.",
+            "4 of 4 documents mention “ferry” or “pier”.",
             ["February", "Call", "January", "March"],
         ),
         (
@@ -227,13 +226,13 @@ def test_sources_quote_what_was_counted(result: gsum.Result) -> None:
 
 def test_scope_restricts_what_is_counted(result: gsum.Result) -> None:
     head, _ = answered(result, "Which files mention the ferry?", where="part = 1")
-    assert head == "2 of 3 documents mention “ferries”/“ferry”."
+    assert head == "2 of 3 documents mention “ferry”."
     assert (
         "SQL, of the documents where part = 1:"
         in result.ask("List all files", where="part = 1").text
     )
     head, _ = answered(result, "How often is the ferry mentioned?", document_id="February")
-    assert head == "“ferries”/“ferry”: mentioned 2 times, in 1 of 1 document."
+    assert head == "“ferry”: mentioned 2 times, in 1 of 1 document."
     assert "counted, not searched" in result.ask("List the titles.", explain=True).explanation
 
 
