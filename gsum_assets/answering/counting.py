@@ -9,12 +9,7 @@ import pyarrow as pa
 import regex
 
 from gsum_assets.answering.answer import Answer, Source, Sources
-from gsum_assets.answering.collection_questions import (
-    CollectionQuestion,
-    collection_question,
-    declared,
-    filled,
-)
+from gsum_assets.answering.collection_questions import collection_question, declared, filled
 from gsum_assets.answering.scope import find_document, titles_in
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sentences import QUOTED, Line, Sentence
@@ -32,11 +27,7 @@ _WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
 
 
 def counted(
-    question: str,
-    inputs: Inputs,
-    document: str | None = None,
-    explain: bool = False,
-    where: str = "",
+    question: str, inputs: Inputs, document: str | None, explain: bool, where: str
 ) -> Answer | None:
     """Return the exact answer to a question about the collection that `inputs` holds.
 
@@ -72,8 +63,11 @@ def counted(
 
         words = Words(inputs.settings("language"))
         vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
-        readings = _readings(asked, words)
-        for terms in readings:
+        # side by side first; the words of a name belong together
+        single = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split())]
+        alone = [word for word in single if words.terms(word)]
+        is_other = alone not in ([], asked.terms) and asked.kind != "presence"
+        for terms in (asked.terms, alone) if is_other else (asked.terms,):
             patterns = [_pattern(term, words, vocabulary) for term in terms]
             counts = [f"len(regexp_extract_all(text, '{pattern}'))" for pattern in patterns]
             least = "list_max" if asked.is_any else "list_min"
@@ -81,8 +75,8 @@ def counted(
             sql, rows = query(kind["sql"], counts=", ".join(counts), least=least, quoted=quoted)
             if rows:
                 break
-    is_zero = kind.get("may_be_zero") and len(readings) == 1
-    if not documents.num_rows or not (rows or is_zero):
+    may_be_zero = kind.get("may_be_zero") and not is_other
+    if not documents.num_rows or not (rows or may_be_zero):
         return None
     n, size = len(rows), count(documents.num_rows, "document")
     named = (" or " if asked.is_any else " and ").join(f"“{t.strip(chr(34))}”" for t in terms)
@@ -153,13 +147,6 @@ def _turns(documents: pa.Table) -> pa.Table:
             rows += [(row["document_id"], name, len(text[i:j].split())) for name, i, j in spans]
     names = ["document_id", "speaker", "n_words"]
     return pa.table(list(zip(*rows, strict=True)) or [[], [], []], names)
-
-
-def _readings(asked: CollectionQuestion, words: Words) -> Sequence[Sequence[str]]:
-    """Return the terms of a question, then their words one by one, unless they name a person."""
-    alone = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split()) if words.terms(w)]
-    is_other = alone not in ([], asked.terms) and asked.kind != "presence"
-    return [asked.terms, alone] if is_other else [asked.terms]
 
 
 def _pattern(term: str, words: Words, vocabulary: Sequence[str]) -> str:

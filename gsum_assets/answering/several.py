@@ -63,7 +63,7 @@ def ask_several(
             del inputs[corpus]
     if missing and not inputs:
         raise missing
-    exact = [counted(question, of_corpus, where=where) for of_corpus in inputs.values()]
+    exact = [counted(question, of_corpus, None, False, where) for of_corpus in inputs.values()]
     if any(exact):
         return joined([answer for answer in exact if answer])
     results = {corpus: find(family, of, question) for corpus, of in inputs.items()}
