@@ -37,9 +37,9 @@ def collection_question(question: str) -> CollectionQuestion | None:
         if match := form.fullmatch(text):
             groups = [name for name, value in match.groupdict().items() if value]
             kind = next((name for name in groups if name != "x"), kind)
-            asked = CollectionQuestion(kind, *(_terms(match["x"]) if "x" in groups else ()))
-            if kind in declared()["kinds"] and bool(asked.terms) == ("x" in groups):
-                return asked
+            terms, is_any = _terms(match["x"]) if "x" in groups else ((), False)
+            if bool(terms) == ("x" in groups):
+                return CollectionQuestion(kind, terms, is_any)
     return None
 
 

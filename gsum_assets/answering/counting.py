@@ -9,7 +9,12 @@ import pyarrow as pa
 import regex
 
 from gsum_assets.answering.answer import Answer, Source, Sources
-from gsum_assets.answering.collection_questions import collection_question, declared, filled
+from gsum_assets.answering.collection_questions import (
+    CollectionQuestion,
+    collection_question,
+    declared,
+    filled,
+)
 from gsum_assets.answering.scope import find_document, titles_in
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sentences import QUOTED, Line, Sentence
@@ -21,6 +26,7 @@ from gsum_resources.text.question_kinds import without_politeness
 from gsum_resources.text.speech import speaker_labels, turn_spans
 from gsum_resources.text.vocabulary import CHARACTER, lowered
 
+_COLUMNS = ("document_id", "title", "n_words", "text", "date", "date_source")
 _MOST_LISTED = 20
 _STEM = 5  # first letters of a noun
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
@@ -43,65 +49,63 @@ def counted(
     import duckdb
 
     kind, titles = declared()["kinds"][asked.kind], titles_in(inputs.tables["documents"])
-    columns = ["document_id", "title", "n_words", "text"]
+    columns = [name for name in _COLUMNS if "date" not in name or name in kind["sql"]]
     parts = inputs.tables["documents"].parts()
     documents = pa.concat_tables([part.columns(columns) for part in parts])
     if document is not None:
         document_id = find_document(document, titles, inputs.corpus)
         documents = documents.filter(pc.equal(documents["document_id"], document_id))
     corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
-    sql, rows, quoted = "", [], ""
+    of_corpus = f"documents WHERE corpus = '{inputs.corpus}'"
     with duckdb.connect() as connection:
         connection.register("documents", documents.append_column("corpus", corpus))
         if asked.kind == "speakers":
             connection.register("turns", _turns(documents))
 
         def query(template: str, **values: str) -> tuple[str, list[dict[str, Any]]]:
-            of_corpus = f"documents WHERE corpus = '{inputs.corpus}'"
             sql = " ".join(filled(template, documents=of_corpus, **values).split())
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
-        words = Words(inputs.settings("language"))
         vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
-        # side by side first; the words of a name belong together
-        single = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split())]
-        alone = [word for word in single if words.terms(word)]
-        is_other = alone not in ([], asked.terms) and asked.kind != "presence"
-        for terms in (asked.terms, alone) if is_other else (asked.terms,):
-            patterns = [_pattern(term, words, vocabulary) for term in terms]
-            counts = [f"len(regexp_extract_all(text, '{pattern}'))" for pattern in patterns]
-            least = "list_max" if asked.is_any else "list_min"
-            quoted = "|".join(patterns) or kind.get("quoted", "")
-            sql, rows = query(kind["sql"], counts=", ".join(counts), least=least, quoted=quoted)
-            if rows:
-                break
-    may_be_zero = kind.get("may_be_zero") and not is_other
+        readings = _readings(asked, Words(inputs.settings("language")), vocabulary)
+        values, (sql, rows) = readings[0], query(kind["sql"], **readings[0])
+        if not rows and len(readings) > 1:
+            values, (sql, rows) = readings[1], query(kind["sql"], **readings[1])
+    may_be_zero = kind.get("may_be_zero") and len(readings) == 1
     if not documents.num_rows or not (rows or may_be_zero):
         return None
     n, size = len(rows), count(documents.num_rows, "document")
-    named = (" or " if asked.is_any else " and ").join(f"“{t.strip(chr(34))}”" for t in terms)
-    shown = {"total": 0, "terms": named, **dict(*rows[:1]), "n": n, "size": size}
+    shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
     head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
-    items = [row for row in rows if "label" in row]
-    ids = list(dict.fromkeys(row["document_id"] for row in items[:_MOST_LISTED]))
-    lines = [Line("", [Sentence(1, head)])]
-    for number, row in enumerate(items[:_MOST_LISTED], 2):
-        source = ids.index(row["document_id"]) + 1
-        lines.append(Line("- ", [Sentence(number, row["label"], [source])]))
-    if len(items) > _MOST_LISTED:
-        lines.append(Line("", [Sentence(0, f"and {len(items) - _MOST_LISTED:,} more")]))
-    scope = f", of the documents where {where}" if where else ""
-    lines.append(Line("", [Sentence(0, f"SQL{scope}: {sql}")]))
+    items = [(row["label"], row["document_id"]) for row in rows if "label" in row]
+    lines = _lines(head, items, f"SQL{', of the documents where ' * bool(where)}{where}: {sql}")
+    quoted = values["quoted"] or kind.get("quoted", "")
     return Answer(
         "\n".join(line.mark + line.sentences[0].text for line in lines),
         [],
         f"kind of question: {asked.kind}; counted, not searched\nread: {size}" if explain else "",
-        _sources(ids, quoted, inputs, titles),
+        _sources(_distinct(items), quoted, inputs, titles),
         method="sql",
         lines=lines,
         question=question,
         corpus=inputs.corpus,
     )
+
+
+def _lines(head: str, items: Sequence[tuple[str, str]], sql: str) -> list[Line]:
+    """Return the lines of an answer: what it says, lists with the sources' numbers, and its SQL."""
+    ids = _distinct(items)
+    lines = [Line("", [Sentence(1, head)])]
+    for number, (label, document_id) in enumerate(items[:_MOST_LISTED], 2):
+        lines.append(Line("- ", [Sentence(number, label, [ids.index(document_id) + 1])]))
+    if len(items) > _MOST_LISTED:
+        lines.append(Line("", [Sentence(0, f"and {len(items) - _MOST_LISTED:,} more")]))
+    return [*lines, Line("", [Sentence(0, sql)])]
+
+
+def _distinct(items: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the ids of the documents of the items that are listed."""
+    return list(dict.fromkeys(document_id for _, document_id in items[:_MOST_LISTED]))
 
 
 def joined(answers: Sequence[Answer]) -> Answer:
@@ -147,6 +151,27 @@ def _turns(documents: pa.Table) -> pa.Table:
             rows += [(row["document_id"], name, len(text[i:j].split())) for name, i, j in spans]
     names = ["document_id", "speaker", "n_words"]
     return pa.table(list(zip(*rows, strict=True)) or [[], [], []], names)
+
+
+def _readings(
+    asked: CollectionQuestion, words: Words, vocabulary: Sequence[str]
+) -> Sequence[dict[str, str]]:
+    """Return values of the SQL: for words that stand side by side, then for each of them alone.
+
+    The words of a person's name stand together. `vocabulary` has all words of the texts.
+    """
+    single = [w for t in asked.terms for w in ([t] if t[0] == '"' else t.split())]
+    alone = [word for word in single if words.terms(word)]
+    is_other = alone not in ([], asked.terms) and asked.kind != "presence"
+    readings = []
+    for terms in (asked.terms, alone) if is_other else (asked.terms,):
+        patterns = [_pattern(term, words, vocabulary) for term in terms]
+        counts = [f"len(regexp_extract_all(text, '{pattern}'))" for pattern in patterns]
+        values = {"counts": ", ".join(counts), "quoted": "|".join(patterns)}
+        values["least"] = "list_max" if asked.is_any else "list_min"
+        shown = [f"“{term.strip(chr(34))}”" for term in terms]
+        readings.append({**values, "terms": (" or " if asked.is_any else " and ").join(shown)})
+    return readings
 
 
 def _pattern(term: str, words: Words, vocabulary: Sequence[str]) -> str:

@@ -71,6 +71,9 @@ TEXTS = pd.DataFrame(
         ("longest", [], "Welches ist das längste Dokument?"),
         ("longest", [], "Quel est le document le plus long ?"),
         ("shortest", [], "Which document is the shortest?"),
+        ("newest", [], "What is the most recent report?"),
+        ("oldest", [], "Which document is the oldest?"),
+        ("newest", [], "Was ist das neueste Dokument?"),
         ("speakers", [], "How many speakers are there?"),
         ("speakers", [], "Who spoke the most?"),
         ("attendance", [], "Who attended how many meetings?"),
@@ -251,6 +254,18 @@ def test_numbers_that_nothing_counts_say_what_was_read(result: gsum.Result) -> N
     assert note("How many pumps broke?") != ""
     assert note("How many ferries met a ferry?") == ""  # "Two ferries"
     assert note("What was late?") == ""
+
+
+def test_newest_and_oldest_are_by_the_date_of_the_documents() -> None:
+    rows = [("a", "One.", "2024-05-01"), ("b", "Two.", "2023-05-01"), ("c", "Three.", None)]
+    texts = pd.DataFrame(rows, columns=["document_id", "text", "date"])
+    dated = gsum.run("bm25", texts, progress=False)
+    head, items = answered(dated, "Which is the newest document?")
+    assert head == "The newest of 3 documents, of which 2 have a date:"
+    assert [item[:13] for item in items] == ["a: 2024-05-01"]
+    assert answered(dated, "What is the oldest file?")[1][0][:13] == "b: 2023-05-01"
+    undated = gsum.run("bm25", {"a": "One.", "b": "Two."}, progress=False)
+    assert undated.ask("Which is the newest document?").method == "bm25"
 
 
 def test_many_documents_are_listed_in_part() -> None:
