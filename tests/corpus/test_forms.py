@@ -454,3 +454,23 @@ def test_first_row_of_words_above_figures_names_the_columns(
     text = convert(".html", f"<table>{lines}</table>".encode()).text
     assert text.startswith("| Site | Rent |\n| --- |") == has_names
     assert text.startswith("|  |  |\n| --- |") != has_names
+
+
+def test_tables_of_slides_and_rtf_name_their_columns() -> None:
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    table = slide.shapes.add_table(3, 2, 0, 0, Inches(5), Inches(2)).table
+    for i, row in enumerate([["Area", "Sum"], ["North", "1"], ["", "2"]]):
+        for j, text in enumerate(row):
+            table.cell(i, j).text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    lines = ["| Area | Sum |", "| --- | --- |", "| North | 1 |", "| North | 2 |"]
+    assert convert(".pptx", buffer.getvalue()).text.split("\n") == lines
+    rows = "".join(rf"\trowd {a}\cell {b}\cell\row" for a, b in [("Area", "Sum"), ("North", 1)])
+    text = convert(".rtf", rf"{{\rtf1\ansi Two areas.\par {rows}\pard End.\par}}".encode()).text
+    assert text.split("\n") == ["Two areas.", *lines[:3], "End."]

@@ -15,8 +15,9 @@ from typing import Literal
 
 from gsum_assets.corpus.decoding import NotTextError, decode
 
-_OWN_VERSION = "8"  # increase it when the text of a file may change
+_OWN_VERSION = "9"  # increase it when the text of a file may change
 _HTML = ("beautifulsoup4", "lxml", "markdownify")
+_FIRST_ROW = re.compile(r"(?<!\|\n)^(\|.*\|)\n(?=\|)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _LONGEST_COUNT = 900  # characters; metadata have at most 1,000
 _LONGEST_TITLE = 200  # characters; anything longer is a text
@@ -191,6 +192,11 @@ def _plural(name: str) -> str:
 def tidied(text: str) -> str:
     """Return a text with LF as line end, without NUL."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def ruled(text: str) -> str:
+    """Return a text whose tables have a rule below their first row, the names of columns."""
+    return _FIRST_ROW.sub(lambda row: f"{row[0]}{'| --- ' * (row[1].count('|') - 1)}|\n", text)
 
 
 def single_blank_lines(text: str) -> str:

@@ -170,10 +170,10 @@ def _main(root: Any) -> Any:
 def _name_columns(root: Any) -> None:
     """Make a first row of words above figures the header of a table that has none."""
     for table in root.select("table:not(:has(th, table))"):
-        first, *rest = table.find_all("tr") or [None]
-        cells = first.find_all("td") if rest else []
-        has_figures = rest and _FIGURE.search(rest[0].get_text())
-        if len(cells) > 1 and has_figures and all(_NAME.search(c.get_text()) for c in cells):
+        rows = table.find_all("tr")[:2]
+        has_figures = len(rows) == 2 and _FIGURE.search(rows[1].get_text())
+        cells = rows[0].find_all("td") if has_figures else []
+        if len(cells) > 1 and all(_NAME.search(cell.get_text()) for cell in cells):
             for cell in cells:
                 cell.name = "th"
 

@@ -14,6 +14,7 @@ from gsum_assets.corpus.conversion.formats import (
     counted,
     paged,
     readable_as,
+    ruled,
     useful_title,
 )
 from gsum_assets.corpus.conversion.html import drawn, xml_root
@@ -111,10 +112,13 @@ def _texts(shape: Any, hidden: list[str]) -> Iterator[str]:
         for inner in _by_place(shape.shapes):
             yield from _texts(inner, hidden)
     elif getattr(shape, "has_table", False):
-        rows = [
-            [" ".join(_frame(c.text_frame).split()) for c in row.cells] for row in shape.table.rows
-        ]
-        yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+        rows: list[list[str]] = []
+        for row in shape.table.rows:
+            cells = [" ".join(_frame(cell.text_frame).split()) for cell in row.cells]
+            for i, cell in enumerate(row.cells):  # merged with the one above
+                cells[i] = rows[-1][i] if cell._tc.vMerge and rows else cells[i]
+            rows.append(cells)
+        yield ruled("\n".join(f"| {' | '.join(cells)} |" for cells in rows))
     elif getattr(shape, "has_chart", False):
         yield from filter(None, [drawn(shape.chart._chartSpace)])
     elif parts := shape.element.xpath(".//*[local-name()='relIds']"):  # a diagram

@@ -12,6 +12,7 @@ from gsum_assets.corpus.conversion.formats import (
     accepted,
     counted,
     remark,
+    ruled,
     single_blank_lines,
     useful_title,
     with_text,
@@ -114,7 +115,7 @@ class _Reader:
             is_optional = sign == "*"
         self._decode()
         self._end_paragraph()
-        return "\n".join(self._paragraphs)
+        return ruled("\n".join(self._paragraphs))
 
     def _decode(self) -> None:
         if self._bytes:
