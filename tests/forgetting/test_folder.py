@@ -16,6 +16,8 @@ from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.forget import require_document
+from tests.conftest import CORPUS, House
 
 # A document is taken out of any kind of file, and the others read as before.
 
@@ -141,3 +143,15 @@ def test_other_use_of_the_same_request_keeps_the_reply() -> None:
         "others": calls(("moved", "facts", "elsewhere", "any")),
     }
     assert replies_to_forget(ledgers, {"tales": LEFT}) == {"lost"}
+
+
+def test_a_document_is_forgotten_with_its_copies(house: House) -> None:
+    for name in ("boat.txt", "boat (1).txt", "old/boat.txt"):
+        (house.folder / name).parent.mkdir(exist_ok=True)
+        (house.folder / name).write_text("A boat that is the same.")
+    (house.folder / "lamp.txt").write_text("A lamp.")
+    records = require_document(house.pipeline(), CORPUS, "boat")
+    take_out(house.folder, SETTINGS, records)
+    left = {path.name for path in house.folder.rglob("*.txt")}
+    assert {name for name in left if not name.startswith("tale")} == {"lamp.txt"}
+    assert {record.file for record in records} == {"boat.txt", "boat (1).txt", "old/boat.txt"}
