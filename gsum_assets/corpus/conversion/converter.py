@@ -2,11 +2,12 @@
 
 import json
 import os
-import select
 import subprocess
 import sys
-import time
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted, Report
 
@@ -40,8 +41,7 @@ class Converter:
         self._on_page = on_page
         self._silence_s = silence_s
         self._command = command
-        self._process: subprocess.Popen[bytes] | None = None
-        self._unread = b""
+        self._worker: tuple[subprocess.Popen[bytes], Connection] | None = None
 
     def __enter__(self) -> "Converter":
         return self
@@ -55,59 +55,50 @@ class Converter:
         Raises `ConversionError` if it cannot be converted, `CrashError` if the process crashed
         or hung.
         """
-        process = self._process or self._start()
+        _, link = self._worker = self._worker or self._start()
         try:
-            header = json.dumps({"suffix": suffix, "size": len(content)}).encode()
-            assert process.stdin is not None
-            process.stdin.write(header + b"\n" + content)
-            process.stdin.flush()
-            message = json.loads(self._line(process))
-            while "done" in message:
+            link.send_bytes(suffix.encode())
+            link.send_bytes(content)
+            while "done" in (message := self._received(link)):
                 self._on_page(message["done"], message["total"])
-                message = json.loads(self._line(process))
         except BaseException as error:
             self._end()
-            if isinstance(error, BrokenPipeError | EOFError):
+            if isinstance(error, ConnectionError | EOFError):
                 raise CrashError(
                     "the converter crashed on it; save it again in another program, or remove it"
                 ) from error
             raise
         if problem := message.get("problem"):
             raise ConversionError(problem)
-        starts, labels = tuple(message["page_starts"]), tuple(message["labels"])
-        return Converted(message["title"], message["text"], starts, labels, message["left_out"])
+        places = {name: tuple(message[name]) for name in ("page_starts", "labels")}
+        return Converted(**(message | places))
 
-    def _line(self, process: subprocess.Popen[bytes]) -> bytes:
-        assert process.stdout is not None
-        last = time.monotonic() + self._silence_s
-        received = [self._unread]
-        while b"\n" not in received[-1]:
-            left = max(0.0, last - time.monotonic())
-            if not select.select([process.stdout], [], [], left)[0]:
-                raise CrashError(
-                    f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
-                    "again in another program"
-                )
-            block = os.read(process.stdout.fileno(), 1 << 20)
-            if not block:
-                raise EOFError
-            received.append(block)
-        line, _, self._unread = b"".join(received).partition(b"\n")
-        return line
+    def _received(self, link: Connection) -> dict[str, Any]:
+        if not link.poll(self._silence_s):
+            raise CrashError(
+                f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
+                "again in another program"
+            )
+        return json.loads(link.recv_bytes())
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], Connection]:
         paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )
-        return self._process
+        link, of_worker = Pipe()
+        with of_worker:
+            process = subprocess.Popen(
+                [*self._command, str(of_worker.fileno())],
+                pass_fds=[of_worker.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+        return process, link
 
     def _end(self) -> None:
-        process, self._process, self._unread = self._process, None, b""
-        if process is not None:
+        if self._worker is not None:
+            process, link = self._worker
+            self._worker = None
+            link.close()
             process.kill()
-            process.communicate()
+            process.wait()

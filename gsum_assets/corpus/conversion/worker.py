@@ -1,16 +1,15 @@
 """Worker process that converts files, since native code may crash on a broken file.
 
-For each file it reads from standard input a line of JSON (`suffix`, `size`) and `size` bytes, and
-writes lines of JSON: progress as `{"done": 3, "total": 9}`, then the text or the reason of the
-failure. `converter` starts it.
+For each file it receives the extension and the content over a pipe, and sends objects of JSON:
+progress as `{"done": 3, "total": 9}`, then the text or the reason of the failure. `converter`
+starts it with the number of the pipe.
 """
 
 import json
-import os
 import sys
 from dataclasses import asdict
 from importlib import import_module
-from typing import IO
+from multiprocessing.connection import Connection
 
 from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted, Report
 from gsum_assets.corpus.conversion.pictures import without_pictures
@@ -35,19 +34,20 @@ def convert(suffix: str, content: bytes, report: Report = lambda done, total: No
         raise ConversionError("its parts are nested too deeply; save it again") from None
 
 
-def serve(source: IO[bytes], target: IO[bytes]) -> None:
-    """Convert the files that arrive on `source` until it ends."""
+def serve(link: Connection) -> None:
+    """Convert the files that arrive until the other end of the pipe is closed."""
 
     def send(message: dict) -> None:
-        target.write(json.dumps(message).encode() + b"\n")
-        target.flush()
+        link.send_bytes(json.dumps(message).encode())
 
-    while line := source.readline():
-        header = json.loads(line)
-        content = source.read(header["size"])
+    while True:
+        try:
+            suffix, content = link.recv_bytes().decode(), link.recv_bytes()
+        except (EOFError, ConnectionError):
+            return
         try:
             converted = convert(
-                header["suffix"], content, lambda done, total: send({"done": done, "total": total})
+                suffix, content, lambda done, total: send({"done": done, "total": total})
             )
             send(asdict(converted))
         except ConversionError as error:
@@ -67,7 +67,5 @@ def _limit_memory() -> None:
 
 
 if __name__ == "__main__":
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep output of libraries out of the replies
     _limit_memory()
-    serve(sys.stdin.buffer, answers)
+    serve(Connection(int(sys.argv[1])))
