@@ -1,6 +1,7 @@
 """Exact answers to questions about a collection itself, by SQL over the table `documents`."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,7 +78,12 @@ def counted(
     n, size = len(rows), count(documents.num_rows, "document")
     shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
     head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
-    items = [(row["label"], row["document_id"]) for row in rows if "label" in row]
+    labels = Counter(row["label"] for row in rows if "label" in row)
+    items = [
+        (label if labels[label] == 1 else f"{label} ({row['document_id']})", row["document_id"])
+        for row in rows
+        if (label := row.get("label"))
+    ]
     lines = _lines(head, items, f"SQL{', of the documents where ' * bool(where)}{where}: {sql}")
     quoted = values["quoted"] or kind.get("quoted", "")
     return Answer(

@@ -268,6 +268,13 @@ def test_newest_and_oldest_are_by_the_date_of_the_documents() -> None:
     assert undated.ask("Which is the newest document?").method == "bm25"
 
 
+def test_documents_of_one_title_have_their_ids_beside_it() -> None:
+    rows = [("a", "Minutes", "One."), ("b", "Minutes", "Two."), ("c", "Letter", "Three.")]
+    texts = pd.DataFrame(rows, columns=["document_id", "title", "text"])
+    _, items = answered(gsum.run("bm25", texts, progress=False), "List the titles.")
+    assert items == ["Letter", "Minutes (a)", "Minutes (b)"]
+
+
 def test_many_documents_are_listed_in_part() -> None:
     many = gsum.run("bm25", {f"d{i:02d}": f"Ferry {i}." for i in range(25)}, progress=False)
     lines = many.ask("Which documents mention the ferry?").text.splitlines()
