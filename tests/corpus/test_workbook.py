@@ -86,7 +86,7 @@ def excel(sheet: Any, form: Callable[[str], Any]) -> None:
 
 NAMES = "urn:oasis:names:tc:opendocument:xmlns"
 CELL = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>".format
-COVERED = "<table:covered-table-cell/>"
+COVERED = "<table:covered-table-cell><text:p>old</text:p></table:covered-table-cell>"
 BLANK = '<table:table-cell table:number-columns-repeated="{}"/>'.format
 WIDE, HIGH = ' table:number-columns-spanned="2"', ' table:number-rows-spanned="2"'
 ROW = "<table:table-row{}>{}</table:table-row>".format

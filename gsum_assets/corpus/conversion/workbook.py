@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import IO, Any
 
 from gsum_assets.corpus.conversion.formats import (
@@ -226,8 +227,9 @@ def _forms(stream: IO[bytes], codes: dict[str, str], sheet: _Sheet) -> tuple[_Ce
         sheet.hidden.update([row] if is_hidden else [])
         column = 0
         for cell in line:
-            letters = (cell.get("r") or "").rstrip("0123456789")
-            column = _column(letters) if letters else column + 1
+            letters = (cell.get("r") or "").rstrip("0123456789")  # AA is column 27
+            place = reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
+            column = place or column + 1
             if code := codes.get(cell.get("s", "")):
                 formats[row, column] = code
             kind = cell.get("t")
@@ -243,14 +245,6 @@ def _forms(stream: IO[bytes], codes: dict[str, str], sheet: _Sheet) -> tuple[_Ce
                 sheet.formulas.append(texts[row, column])
         line.clear()
     return formats, texts
-
-
-def _column(letters: str) -> int:
-    """Return the number of a column: 1 of A, 27 of AA."""
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
 
 
 def _open_document(archive: zipfile.ZipFile, report: Report) -> Iterator[_Sheet]:
@@ -286,7 +280,8 @@ def _open_document_cells(line: Any, row: int, sheet: _Sheet) -> list[str]:
             int(cell.get(f"{_TABLE}number-{name}", 1))
             for name in ("columns-repeated", "columns-spanned", "rows-spanned")
         )
-        text = _open_document_text(cell, sheet)
+        is_covered = cell.tag.endswith("}covered-table-cell")  # its text, if any, is not shown
+        text = "" if is_covered else _open_document_text(cell, sheet)
         if not text:
             n_empty += n
             continue
