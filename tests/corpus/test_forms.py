@@ -377,6 +377,20 @@ def test_merged_cells_move_no_value_to_another_column(suffix: str, content: byte
     ]
 
 
+@pytest.mark.parametrize("row", ["North|1|2", "North|good|bad"])
+def test_a_row_of_values_is_not_joined_to_wide_names(row: str) -> None:
+    for content in (
+        (
+            f"<table><tr><th>Area<th colspan=2>Sales</tr><tr><td>{row.replace('|', '<td>')}</tr>"
+            "<tr><td>South<td>good<td>bad</tr></table>"
+        ).encode(),
+        word_table("Area|=Sales", row, "South|good|bad"),
+    ):
+        text = convert(".docx" if content[:2] == b"PK" else ".html", content).text
+        shown = f"| {row.replace('|', ' | ')} |"
+        assert text.split("\n")[:3] == ["| Area | Sales | Sales |", "| --- | --- | --- |", shown]
+
+
 def test_merged_cells_with_long_texts_are_not_repeated() -> None:
     page = f"<table><tr><td rowspan=2>{'word ' * 50}<td>1</tr><tr><td>2</tr></table>"
     assert convert(".html", page.encode()).text.split("\n")[-1].split() == ["|", "|", "2", "|"]

@@ -6,6 +6,7 @@ import posixpath
 import re
 import zipfile
 from collections import deque
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 from urllib.parse import unquote
@@ -170,12 +171,16 @@ def _main(root: Any) -> Any:
 def _name_columns(root: Any) -> None:
     """Make a first row of words above figures the header of a table that has none."""
     for table in root.select("table:not(:has(th, table))"):
-        rows = table.find_all("tr")[:2]
-        has_figures = len(rows) == 2 and _FIGURE.search(rows[1].get_text())
-        cells = rows[0].find_all("td") if has_figures else []
-        if len(cells) > 1 and all(_NAME.search(cell.get_text()) for cell in cells):
-            for cell in cells:
-                cell.name = "th"
+        rows = table.find_all("tr")
+        for cell in rows[0].find_all("td") if _are_names(rows[:2]) else ():
+            cell.name = "th"
+
+
+def _are_names(rows: Sequence[Any]) -> bool:
+    """Return whether the first of two rows has words alone, and the other one figures."""
+    cells = rows[0].find_all(["td", "th"]) if len(rows) == 2 else []
+    has_figures = len(cells) > 1 and _FIGURE.search(rows[1].get_text())
+    return bool(has_figures) and all(_NAME.search(cell.get_text()) for cell in cells)
 
 
 def _unmerge(soup: Any, root: Any) -> None:
@@ -208,7 +213,7 @@ def _unmerge(soup: Any, root: Any) -> None:
                     is_short = len(cell.get_text()) <= _LONGEST_REPEATED
                     below = cell if is_short else soup.new_tag("td", colspan=str(width))
                     merged[column - width] = below, n_more
-        if is_wide and len(rows) > 1:
+        if is_wide and (_are_names(rows[1:3]) or (len(rows) > 1 and not rows[1].find_all("td"))):
             for cells in zip(rows[0].find_all("th"), rows[1].find_all(["td", "th"]), strict=False):
                 cells[0].string = " ".join(dict.fromkeys(cell.get_text().strip() for cell in cells))
             rows[1].decompose()

@@ -136,9 +136,10 @@ def _unmerge(sheet: _Sheet) -> None:
             if any(sheet.rows.get(row, ())):
                 sheet.put(row, left, value)
     names = _row_of_names(sheet.rows)
-    below = sheet.rows.get(names + 1, [])
+    below, values = (sheet.rows.get(names + i, []) for i in (1, 2))
+    has_values = any(value and not _NAME.fullmatch(value) for value in values)
     wide = [(left, right) for top, left, _, right in sheet.merged if top == names and left < right]
-    if wide and below and all(_NAME.fullmatch(cell) for cell in below if cell):
+    if wide and has_values and all(_NAME.fullmatch(cell) for cell in below if cell):
         for left, right in wide:
             for column in range(left + 1, min(right, len(below)) + 1):
                 sheet.put(names, column, sheet.rows[names][left - 1])
