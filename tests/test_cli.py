@@ -113,7 +113,6 @@ def test_help_names_every_command(flag: str) -> None:
 
 def test_import_states_documents_and_next_command(imported: str) -> None:
     assert "two-meetings: 2 documents, 4 questions" in imported
-    assert "two-meetings: 2 documents\n" in imported
     assert "next: gsum run two-meetings" in imported
 
 
