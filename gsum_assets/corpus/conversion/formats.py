@@ -129,16 +129,12 @@ def with_text(title: str, text: str, left_out: str = "") -> Converted:
 
 
 def paged(
-    title: str,
-    pages: Sequence[str],
-    labels: Sequence[str] = (),
-    separator: str = "\n\n",
-    left_out: str = "",
+    title: str, pages: Sequence[str], labels: Sequence[str] = (), separator: str = "\n\n"
 ) -> Converted:
     """Return a document of several pages, slides, rows or cells."""
     ends = accumulate(len(page) + len(separator) for page in pages)
     starts = [0, *ends][: len(pages)]
-    return Converted(title, separator.join(pages), tuple(starts), tuple(labels), left_out)
+    return Converted(title, separator.join(pages), tuple(starts), tuple(labels))
 
 
 def counted(*left_out: tuple[str, Sequence[str]]) -> str:

@@ -6,7 +6,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import IO, Any
 
@@ -90,9 +90,10 @@ def _converted(sheets: Sequence[_Sheet], *left_out: tuple[str, Sequence[str]]) -
         raise ConversionError(f"no text in its {len(sheets):,} sheets; fill it or remove it")
     hidden = [sheet.name for sheet in sheets if sheet.is_hidden]
     formulas = [formula for sheet in seen for formula in sheet.formulas]
-    without = ("hidden sheet", hidden), ("hidden line", hidden_lines)
-    counts = counted(*without, ("formula without a value", formulas), *left_out)
-    return paged("", [text for _, text in rows], [label for label, _ in rows], "\n", counts)
+    without = ("hidden sheet", hidden), ("hidden line", hidden_lines), *left_out
+    labels, texts = zip(*rows, strict=True)
+    counts = counted(*without, ("formula without a value", formulas))
+    return replace(paged("", texts, labels, "\n"), left_out=counts)
 
 
 def _rows(sheet: _Sheet, left_out: list[str]) -> Iterator[tuple[str, str]]:
