@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gsum_assets.corpus.document_names import says_more
 from gsum_assets.evaluation.answer import reading_order
 from gsum_assets.evaluation.answer_sentences import (
     QUOTED,
@@ -24,7 +25,7 @@ class Source:
 
     Attributes
     ----------
-    title : title of its document, or the kind of text if it comes from several.
+    title : name of its document, see `shown_name`; the kind of text if it comes from several.
     location : location within the document, "page 4" or "passage 3 of 14"; "" if it has none.
     text : the passage.
     document_id, node_id : as in `contexts`.
@@ -111,7 +112,7 @@ class Sources:
     Parameters
     ----------
     passages : rows of `contexts`, best first.
-    titles : titles of the documents by id.
+    names : of the documents by id, as they are shown.
     chunks : rows of `chunks` of at least the passages' documents; texts are not needed.
     locate : returns a location by page or heading.
     sentences : rows of `answer_sources`.
@@ -121,13 +122,13 @@ class Sources:
     def __init__(
         self,
         passages: Sequence[dict[str, Any]],
-        titles: Mapping[str, str],
+        names: Mapping[str, str],
         chunks: Sequence[Mapping[str, Any]],
         locate: Locate,
         sentences: Sequence[Mapping[str, Any]] = (),
         read_texts: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
     ) -> None:
-        self._titles, self._locate, self._rows = titles, locate, sentences
+        self._names, self._locate, self._rows = names, locate, sentences
         self._chunks = {chunk["chunk_id"]: chunk for chunk in chunks}
         self._n_chunks: dict[str, int] = {}
         for chunk in chunks:
@@ -173,7 +174,7 @@ class Sources:
             of_chunk = [r for r in rows if r["chunk_id"] == chunk_id]
             return self._of_chunk(chunk_id, of_chunk, row["text"])
         kind, document_id = row["node_kind"].replace("_", " "), row["document_id"]
-        title = self._titles.get(document_id or "", document_id)
+        title = self._names.get(document_id or "", document_id)
         origins = dict.fromkeys(r["chunk_id"] for r in rows if r["chunk_id"] in self._chunks)
         return Source(
             title or f"{kind} over several documents",
@@ -197,7 +198,7 @@ class Sources:
         first = chunk["end"] - len(text)  # the text ends with its slice of the document
         spans = ((r["start_char"] - first, r["end_char"] - first) for r in rows)
         return Source(
-            self._titles.get(chunk["document_id"], chunk["document_id"]),
+            self._names.get(chunk["document_id"], chunk["document_id"]),
             self._location(chunk),
             text,
             chunk["document_id"],
@@ -207,11 +208,10 @@ class Sources:
 
     def _location(self, chunk: Mapping[str, Any]) -> str:
         document_id = chunk["document_id"]
-        title = self._titles.get(document_id, document_id)
         location = self._locate(document_id, chunk["start"], chunk["end"])
-        if location in ("", title, f'section "{title}"'):  # no more than the title
-            return f"passage {chunk['position'] + 1} of {self._n_chunks[document_id]}"
-        return location
+        if says_more(location, self._names.get(document_id, document_id)):
+            return location
+        return f"passage {chunk['position'] + 1} of {self._n_chunks[document_id]}"
 
 
 def _found(text: str, row: Mapping[str, Any]) -> Sequence[Span]:

@@ -12,9 +12,10 @@ from gsum_assets.answering.counting import counted, with_extent
 from gsum_assets.answering.known_sentences import lend_vectors
 from gsum_assets.answering.methods import as_query, require_method, supports
 from gsum_assets.answering.renderings import explained
-from gsum_assets.answering.scope import find_document, restricted, titles_in
+from gsum_assets.answering.scope import find_document, restricted
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.decoding import is_blank
+from gsum_assets.corpus.document_names import named_rows, shown_names, stated_date
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
@@ -131,11 +132,11 @@ def answer(
 
 @dataclass(frozen=True)
 class Found:
-    """What the steps of a question computed so far: tables from `queries` on, titles by id."""
+    """What the steps of a question computed so far: tables from `queries` on, names by id."""
 
     inputs: Inputs
     tables: Mapping[str, pa.Table]
-    titles: Mapping[str, str]
+    names: Mapping[str, str]
 
     @cached_property
     def passages(self) -> list[dict]:
@@ -164,14 +165,19 @@ def find(
     """Run the steps up to `contexts` for a question; parameters as in `ask`."""
     if where:
         inputs = restricted(family, inputs, where)
-    titles = inputs.derived(
-        "titles", ("documents",), lambda: Titles(titles_in(inputs.tables["documents"]))
-    )
+    titles, names = inputs.derived("titles", ("documents",), lambda: _titles_and_names(inputs))
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
-    return Found(inputs.with_questions(results["queries"]), results, titles)
+    return Found(inputs.with_questions(results["queries"]), results, names)
+
+
+def _titles_and_names(inputs: Inputs) -> tuple[Titles, Mapping[str, str]]:
+    rows = list(named_rows(inputs.tables["documents"]))
+    titles = {row["document_id"]: row["title"] for row in rows}
+    dates = {row["document_id"]: date for row in rows if (date := stated_date(row))}
+    return Titles(titles, dates), shown_names(rows)
 
 
 def write(family: Family, found: Found) -> Found:
@@ -233,7 +239,7 @@ def _sources(passages: Sequence[dict], found: Found, sentences: Sequence[dict] =
     shown = [*passages, *sentences]
     return Sources(
         passages,
-        found.titles,
+        found.names,
         _of_documents(tables["chunks"], shown).select(_WITHOUT_TEXT).to_pylist(),
         Locations(_of_documents(tables[SECTIONS], shown)),
         sentences,
@@ -267,6 +273,10 @@ def _focused(
     query["retrieval_text"] = focus.whole or focus.rest
     query["text"] = focus.whole or query["text"]
     is_report = contexts["document_id"].null_count > 0
+    of_month, month = focus.months
+    says_month = any(month in text.lower() for text in contexts["text"].to_pylist())
+    if of_month and not focus.mentions and not says_month:  # the month is that of a document
+        focus = replace(focus, mentions=[of_month])
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
         return tables
     best = tables["rankings"].filter(pc.equal(tables["rankings"]["level"], "document"))

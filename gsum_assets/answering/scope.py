@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gsum_assets.corpus.document_names import file_stem
 from gsum_assets.corpus.where import COLUMNS, documents_where
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
@@ -66,19 +67,20 @@ def titles_in(documents: Lazy) -> dict[str, str]:
 
 
 def find_document(name: str, titles: Mapping[str, str], corpus: str) -> str:
-    """Return the id of the document that an id or a title names.
+    """Return the id of the document that an id, a title or the name of a file names.
 
-    Raise `CorpusError` if there is no such document, or several have the title.
+    Raise `CorpusError` if there is no such document, or several have the name.
     """
     if name in titles:
         return name
-    ids = [i for i, title in titles.items() if title.casefold() == name.strip().casefold()]
+    wanted = name.strip().casefold()
+    ids = [i for i, t in titles.items() if wanted in (t.casefold(), file_stem(i).casefold())]
     if len(ids) == 1:
         return ids[0]
     if ids:
         shown = ", ".join(f"'{document_id}'" for document_id in sorted(ids)[:_MOST_NAMED])
         raise CorpusError(
-            f"corpus '{corpus}' has {len(ids)} documents with the title '{name}'; name one by its "
+            f"corpus '{corpus}' has {len(ids)} documents with the name '{name}'; name one by its "
             f"id: {shown}{', …' if len(ids) > _MOST_NAMED else ''}"
         )
     known = sorted({*titles, *titles.values()})

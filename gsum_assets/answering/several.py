@@ -86,10 +86,10 @@ def ask_several(
         rows = {corpus: inputs[corpus].tables[table].get() for corpus in results}
         return pa.concat_tables([_named(corpus, of) for corpus, of in rows.items()])
 
-    titles = {
-        f"{corpus}/{document_id}": f"{corpus}: {title}"
+    names = {
+        f"{corpus}/{document_id}": f"{corpus}: {name}"
         for corpus, found in results.items()
-        for document_id, title in found.titles.items()
+        for document_id, name in found.names.items()
     }
     tables = {**first.inputs.tables}
     for table in ("documents", SECTIONS, "chunks"):
@@ -98,7 +98,7 @@ def ask_several(
         first,
         inputs=replace(first.inputs, tables=tables),
         tables={**first.tables, "contexts": contexts},
-        titles=titles,
+        names=names,
     )
     answer = answer_of(question, write(family, asked), distinct)
     sources = [

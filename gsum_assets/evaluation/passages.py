@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.document_names import named_rows, says_more, shown_names
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sources import Texts
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 
-_LONGEST_TITLE = 100  # characters
 LabelOf = Callable[[Mapping[str, Any]], str]
 """Returns where a row of `contexts` comes from, as a language model is shown it."""
 KEY_POINT = "key point"
@@ -72,22 +72,22 @@ def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]
     """Return the function that labels passages of documents; None: `model` reads no labels."""
     if getattr(model, "only_quotes", False):
         return None
-    documents = inputs.tables["documents"].columns(["document_id", "title"]).to_pylist()
-    titles = {row["document_id"]: row["title"] for row in documents}
+    rows = named_rows(inputs.tables["documents"])
+    names = shown_names(row for row in rows if row["document_id"] in document_ids)
     sections, chunks = (
         inputs.tables[name].rows_with("document_id", document_ids)
         for name in ("document_sections", "chunks")
     )
-    return label_by(titles, sections, Texts(chunks))
+    return label_by(names, sections, Texts(chunks))
 
 
-def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> LabelOf:
-    """Return the function that labels passages: "Budget 2026, page 4; Ines is speaking".
+def label_by(names: Mapping[str, str], sections: pa.Table, texts: Texts) -> LabelOf:
+    """Return the function that labels passages: "Budget (2026-05-04), page 4; Ines is speaking".
 
     A passage that is no chunk has its document and kind; one over several documents its kind.
 
-    Parameters `titles`: titles by document id; `sections`, `texts`: rows of `document_sections`,
-    and the texts, of the passages' documents.
+    Parameters `names`: see `shown_name`, by document id; `sections`, `texts`: rows of
+    `document_sections`, and the texts, of the passages' documents.
     """
     located = Locations(sections)
 
@@ -98,11 +98,11 @@ def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> Lab
             kind = f"{kind}, score {row['score']:.0f} of 100"
         if not document_id:
             return f"{kind} over several documents"
-        title = titles.get(document_id, document_id)[:_LONGEST_TITLE]
+        name = names.get(document_id, document_id)
         if chunk is None:
-            return f"{title}, {kind}"
+            return f"{name}, {kind}"
         location = located(document_id, chunk["start"], chunk["end"])
-        place = f"{title}, {location}" if location not in ("", f'section "{title}"') else title
+        place = f"{name}, {location}" if says_more(location, name) else name
         speaker = texts.speaker_at(document_id, chunk["start"])
         return f"{place}; {speaker} is speaking" if speaker else place
 

@@ -95,7 +95,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
-            code_version="6",
+            code_version="7",
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),
         Step(

@@ -220,7 +220,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             (*_PASSAGES, "passage_edges", *_OF_WALKS, "query_embeddings", "passage_scorer"),
-            code_version="7",
+            code_version="8",
             dictionaries={"passage_edges": _EDGE},
         ),
         Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.corpus.document_names import NAMED, shown_names
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
 from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem, load_settings
@@ -99,14 +100,13 @@ def read_stored(
     results = {name: _read(store, corpus, name, times, shown) for name in _RESULTS}
     chunks = lazy_rows(store, TABLES["chunks"], store.partitions(TABLES["chunks"], corpus))
     chunk_ids = pc.unique(results["answer_sources"]["chunk_id"]).drop_null().to_pylist()
-    documents = _read(store, corpus, "documents", times, columns=["document_id", "title"])
-    titles = zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
+    documents = _read(store, corpus, "documents", times, columns=NAMED)
     return Stored(
         corpus=corpus,
         title=load_settings(corpora / corpus).title or corpus,
         time=max(times, default=""),
         methods=shown,
-        titles=dict(sorted(titles)),
+        titles=dict(sorted(shown_names(documents.to_pylist()).items())),
         known=read_corpus(store, corpus),
         sources=chunks.rows_with("chunk_id", chunk_ids),
         **tables,

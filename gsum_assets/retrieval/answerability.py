@@ -1,8 +1,9 @@
 """Whether the documents answer a question: a probability from what they hold.
 
-A question is not judged, and therefore answered, if it has no words of its own ("Summarize the
-meeting"), or if hardly any of its words occurs, as where it is in another language. With another
-embedder than the packaged one, words alone judge questions about one document of several.
+The name of a document counts as what it holds. A question is not judged, and therefore answered, if
+it has no words of its own ("Summarize the meeting"), or if hardly any of its words occurs, as where
+it is in another language. With another embedder than the packaged one, words alone judge questions
+about one document of several.
 """
 
 import math
@@ -195,21 +196,23 @@ def answerability(
         first, last = collection.starts[list(bounds)].tolist()
         if not len(own := cosines[first:last]):
             continue
-        nearest = [ids[j] for j in (first + first_of(own, _NEAREST)).tolist()]
+        chunks = (first + first_of(own, _NEAREST)).tolist()
+        nearest = [ids[j] for j in chunks]
         row = {"query_id": query_id, "probability": None, "threshold": None, "is_answered": True}
         rows.append(row | {"chunk_id": nearest[0]})
         counts = None if document is None else counts_of(document)
         if counts is None:
-            over_all[len(rows) - 1] = texts[i], float(own.max()), nearest
+            names = collection.names_of(chunks)
+            over_all[len(rows) - 1] = texts[i], float(own.max()), nearest, names
             continue
         gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
         if (value := surprise(texts[i], *counts)) is not None:
             rows[-1] |= OF_DOCUMENT.verdict(value, gap)
-    near = sorted({chunk_id for *_, nearest in over_all.values() for chunk_id in nearest})
+    near = sorted({chunk_id for *_, nearest, _ in over_all.values() for chunk_id in nearest})
     text_of = dict(zip(near, read(near), strict=True)) if near else {}
-    for index, (text, similarity, nearest) in over_all.items():
+    for index, (text, similarity, nearest, names) in over_all.items():
         passages = [text_of[chunk_id] for chunk_id in nearest]
-        counts = WordCounts.of(passages)
+        counts = WordCounts.of([*passages, *names])
         if (value := missing(text, counts)) is not None:
             lacking = lacks_name(text, passages, counts)
             rows[index] |= OF_ALL.verdict(value, similarity, lacking)
@@ -260,7 +263,8 @@ def _word_counts(
         inside = [t for i, t in zip(sampled, texts, strict=True) if first <= i < last]
         others = counts.without(WordCounts.of(inside))
         is_enough = others.n_words >= _LEAST_OTHER_WORDS
-        return (WordCounts.of(read(list(ids[first:last]))), others) if is_enough else None
+        own = [*read(list(ids[first:last])), *collection.names_of([first])]
+        return (WordCounts.of(own), others) if is_enough else None
 
     return counts_of
 
@@ -311,5 +315,5 @@ ANSWERABILITY = Step(
         "embedding_model",
     ),
     pool=None,
-    code_version="2",
+    code_version="3",
 )

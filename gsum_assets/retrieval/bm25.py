@@ -36,7 +36,10 @@ K1, B = 1.5, 0.75
 
 
 class Bm25:
-    """BM25 of a question's terms in each chunk and each document of a collection."""
+    """BM25 of a question's terms in each chunk and each document of a collection.
+
+    Added is BM25 in the documents' names, so that a passage of "Jane Doe" need not name her.
+    """
 
     def __init__(self, collection: Collection, words: Words | None = None) -> None:
         words = words or Words()
@@ -44,10 +47,17 @@ class Bm25:
         starts = segment_starts(collection.document_ids, len(collection.chunk_ids))
         texts = collection.document_texts
         self._documents = _indexed("documents", texts, starts, starts, words, collection)
+        names, counts = collection.document_names, np.diff(collection.starts)
+        self._owners = np.repeat(np.arange(len(counts)), counts)
+        self._names = _indexed("names", names, starts, starts, words, collection) if names else None
 
     def scores(self, questions: Questions) -> Scores:
-        """Return scores that are not negative; 0 if text and question share no term."""
-        return Scores(self._nodes.scores(questions.texts), self._documents.scores(questions.texts))
+        """Return scores that are not negative; 0 if text and name share no term with a question."""
+        of_texts = (index.scores(questions.texts) for index in (self._nodes, self._documents))
+        if self._names is None:
+            return Scores(*of_texts)
+        named = self._names.scores(questions.texts)
+        return Scores(*map(np.add, of_texts, (named[:, self._owners], named)))
 
 
 def chunk_index(collection: Collection, words: Words) -> "Bm25Index":
@@ -82,7 +92,8 @@ def _indexed(
     `starts` and `document_starts` are the indices of each segment's first text and document, and
     their number.
     """
-    cache, digests = collection.cache, collection.text_digests
+    cache = collection.cache
+    digests = collection.text_digests if texts is not collection.document_names else None
     name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
     segments: list[Segment | None] = [None] * (len(starts) - 1)
     versions = [""] * len(segments)

@@ -33,6 +33,7 @@ class Collection:
     cache : where indexes of the whole collection are kept; None: they are computed each time.
     text_digests : digest of the text of each document, `(n_documents,)`, by which an index that is
         kept is found without the texts; None: by the texts.
+    document_names : titles, names of files and dates, `(n_documents,)`; empty: not searched.
     """
 
     document_ids: Sequence[str]
@@ -43,6 +44,7 @@ class Collection:
     embeddings: np.ndarray | None = None
     cache: ArrayCache | None = None
     text_digests: Sequence[str] | None = None
+    document_names: Sequence[str] = ()
 
     @classmethod
     def from_tables(
@@ -103,6 +105,11 @@ class Collection:
     @cached_property
     def _kept(self) -> Kept:
         return Kept()
+
+    def names_of(self, chunks: Sequence[int]) -> list[str]:
+        """Return the names of the documents of some chunks, each once."""
+        owners: list[int] = np.unique(np.searchsorted(self.starts, chunks, "right") - 1).tolist()
+        return [self.document_names[owner] for owner in owners] if self.document_names else []
 
     def document(self, index: int) -> "Collection":
         """Return the collection with only document number `index`."""

@@ -49,7 +49,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", "query_embeddings"),
-            code_version="5",
+            code_version="6",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
     ),

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
+from gsum_assets.corpus.document_names import file_stem
+from gsum_resources.text.dates import MONTHS, Date, month_names
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.vocabulary import content_stems
 
@@ -19,6 +21,10 @@ MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for 
 
 _FEWEST_WORDS = 3  # of a search query
 _MOST_INITIALS = 6  # words of a question that an acronym may replace, beyond the name's length
+_MONTH = re.compile(  # behind a word, and without a day
+    rf"(?<=[^\W\d] )({'|'.join([*map(str.title, MONTHS), *(m for m in MONTHS if len(m) > 5)])})"
+    r"\b(?! \d{1,2}\b)(?: (\d{4}))?"
+)
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _FILLERS = frozenset(
     ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
@@ -54,6 +60,7 @@ class Focus:
     ----------
     mentions : ids of the documents that match each name in the question, in the question's order.
     compares : whether the question is on several documents: those named, else all.
+    months : ids of the documents of a month that the question names, and what it calls the month.
     rest : the question without the names, for a search in a named document; the whole question if
         few other words are left.
     whole : the question with "document" for the name, if it requests all of a named document; else
@@ -62,6 +69,7 @@ class Focus:
 
     mentions: Sequence[Sequence[str]] = ()
     compares: bool = False
+    months: tuple[Sequence[str], str] = ((), "")
     rest: str = ""
     whole: str = ""
 
@@ -75,7 +83,11 @@ class _Word:
 
 
 class Titles(dict[str, str]):
-    """Titles of documents by id, whose names in questions are found once."""
+    """Titles of documents by id, and dates of some, whose names in questions are found once."""
+
+    def __init__(self, titles: Mapping[str, str], dates: Mapping[str, Date] | None = None) -> None:
+        super().__init__(titles)
+        self.dates = dates or {}
 
     @cached_property
     def names(self) -> Mapping[tuple[str, ...], list[str]]:
@@ -92,9 +104,10 @@ class Titles(dict[str, str]):
             forms: dict[tuple[str, ...], int] = {}
             number = re.search(r"\d[\d.]*$", document_id)
             numbered = f"{title} {number.group()}" if number else title
-            for name in dict.fromkeys((title, document_id, numbered)):
+            for name in dict.fromkeys((title, document_id, numbered, file_stem(document_id))):
                 for form, n_left_out in _forms(name):
                     forms[form] = min(n_left_out, forms.get(form, n_left_out))
+            forms |= dict.fromkeys(_days(self.dates.get(document_id)), 0)
             for form, n_left_out in forms.items():
                 if n_left_out < least.get(form, n_left_out + 1):
                     least[form] = n_left_out
@@ -112,7 +125,7 @@ class Titles(dict[str, str]):
 def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     """Return the documents that `question` names, and whether it compares documents.
 
-    The id of a document, often a file name, counts as a title, too.
+    The id of a document, and the name of its file that is in it, count as titles, too.
     """
     known = titles if isinstance(titles, Titles) else Titles(titles)
     named = _mentions(_words(question), known)
@@ -130,7 +143,20 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     for start, end, _ in reversed(named):
         rest = f"{rest[:start]} {rest[end:]}"
     is_enough = len(_words(rest)) >= _FEWEST_WORDS
-    return Focus(mentions, compares, " ".join(rest.split()) if is_enough else question)
+    rest = " ".join(rest.split()) if is_enough else question
+    return Focus(mentions, compares, _of_month(question, known.dates), rest)
+
+
+def _of_month(question: str, dates: Mapping[str, Date]) -> tuple[Sequence[str], str]:
+    """Return the documents of the only month that a question names, and its name in lower case."""
+    named = _MONTH.findall(question)
+    name, year = named[0] if len(named) == 1 else ("", "")
+    asked = MONTHS.get(name.lower()), int(year or 0)
+    return [
+        document_id
+        for document_id, (day, _) in dates.items()
+        if asked in ((day.month, day.year), (day.month, 0))
+    ], name.lower()
 
 
 def _only_named(wanted: frozenset[str], names: Mapping[tuple[str, ...], list[str]]) -> list[str]:
@@ -201,6 +227,15 @@ def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
             if any(len(word) > 2 for word in head):
                 for n_kept in {0, 1, len(rest)} if rest else {0}:
                     yield (*head, *rest[:n_kept]), n_left_out + len(rest) - n_kept
+
+
+def _days(date: Date | None) -> Iterator[tuple[str, ...]]:
+    """Yield the forms in which a question may write the day of a document."""
+    if date and not date.is_month:
+        year, month, day = date.day.isoformat().split("-")
+        yield year, month, day
+        for name in month_names(date.day.month).split():
+            yield from ((day.lstrip("0"), name, year), (name, day.lstrip("0"), year))
 
 
 def _initials(words: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.corpus.document_names import named_rows, searched_name
 from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
@@ -63,7 +64,12 @@ def _passages_of(inputs: Inputs) -> Collection:
         return _last[key]
     rows = chunks.columns(_PLACES)
     passages = Collection.from_tables(documents.columns(["document_id"]), rows)
-    passages = replace(passages, text_digests=text_digests(passages, rows))
+    names = {row["document_id"]: searched_name(row) for row in named_rows(documents)}
+    passages = replace(
+        passages,
+        text_digests=text_digests(passages, rows),
+        document_names=[names[document_id] for document_id in passages.document_ids],
+    )
     is_large = rows.num_rows >= MAPPED_FROM and None not in key
     if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
         _last.clear()

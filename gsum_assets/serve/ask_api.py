@@ -165,7 +165,7 @@ def found_passages(service: Service, body: SearchBody) -> list[dict[str, Any]]:
     names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
     passages = []
     for row in found.passages[: body.k]:
-        title = found.titles.get(row["document_id"] or "")
+        title = found.names.get(row["document_id"] or "")
         passage = {**{name: row[name] for name in names}, "title": title}
         passages.append({**passage, "corpus": body.corpus})
     _add_spans(workspace, passages)

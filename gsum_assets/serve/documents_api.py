@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.document_names import named_rows, shown_name, shown_names
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
@@ -45,16 +46,15 @@ class PassageQuery(CorpusQuery):
 def _documents(request: Request, query: DocumentsQuery) -> dict[str, Any]:
     """Documents of a corpus by title."""
     workspace = service_of(request).snapshot(query.corpus)
-    rows = workspace.rows("documents", query.corpus).columns(["document_id", "title", "n_words"])
-    for word in query.q.casefold().split():
-        is_match = pc.or_(
-            pc.match_substring(rows["title"], word, ignore_case=True),
-            pc.match_substring(rows["document_id"], word, ignore_case=True),
-        )
-        rows = rows.filter(is_match)
-    rows = rows.sort_by([("title", "ascending"), ("document_id", "ascending")])
-    shown = rows.slice(query.offset, query.limit).to_pylist()
-    return {"documents": shown, "total": rows.num_rows}
+    documents = workspace.rows("documents", query.corpus)
+    lengths = documents.columns(["document_id", "n_words"]).to_pylist()
+    names, words = shown_names(named_rows(documents)), query.q.casefold().split()
+    rows = [{**row, "title": names[row["document_id"]]} for row in lengths]
+    rows = [
+        r for r in rows if all(w in f"{r['title']}\n{r['document_id']}".casefold() for w in words)
+    ]
+    rows.sort(key=lambda row: (row["title"], row["document_id"]))
+    return {"documents": rows[query.offset :][: query.limit], "total": len(rows)}
 
 
 def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
@@ -66,7 +66,8 @@ def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
     chunks = _of_document(workspace, "chunks", corpus, document_id)
     names = ("chunk_id", "position", "start", "end")
     return {
-        **{name: document[name] for name in ("document_id", "title", "text", "n_words")},
+        **{name: document[name] for name in ("document_id", "text", "n_words")},
+        "title": shown_name(document),
         "metadata": document.get("metadata"),
         "sections": sections.drop_columns(["document_id"]).sort_by("start").to_pylist(),
         "chunks": chunks.select(names).sort_by("position").to_pylist(),
@@ -103,7 +104,7 @@ def passage_in(workspace: Workspace, corpus: str, chunk_id: str, around: int) ->
     return {
         "chunk_id": chunk_id,
         "document_id": document_id,
-        "title": document["title"],
+        "title": shown_name(document),
         "n_passages": len(near),
         "passages": passages,
     }

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.answering.scope import titles_in
 from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.document_names import named_rows, shown_names
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.serve.graph_kinds import entity_graph, jerr_graph, passage_graph, record_graph
 from gsum_assets.serve.graphs import Graph
@@ -135,7 +135,7 @@ def _read(workspace: Workspace, corpus: str, name: str, document: str = "") -> G
     if name == "entities":
         communities = rows("graphrag.communities", ["level", "title", "entity_ids"])
         return entity_graph(nodes, edges, communities)
-    return jerr_graph(nodes, edges, titles_in(workspace.rows("documents", corpus)))
+    return jerr_graph(nodes, edges, shown_names(named_rows(workspace.rows("documents", corpus))))
 
 
 def _passages(workspace: Workspace, corpus: str, chunks: pa.Table, in_document: bool) -> Graph:
@@ -152,7 +152,9 @@ def _passages(workspace: Workspace, corpus: str, chunks: pa.Table, in_document: 
     for column, value in wanted.items():
         edges = edges.filter(pc.equal(edges[column], value))
     chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    return passage_graph(chunks, edges, titles_in(workspace.rows("documents", corpus)))
+    return passage_graph(
+        chunks, edges, shown_names(named_rows(workspace.rows("documents", corpus)))
+    )
 
 
 def row_of(workspace: Workspace, corpus: str, name: str, node_id: str) -> dict[str, Any]:

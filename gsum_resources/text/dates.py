@@ -25,9 +25,11 @@ _MONTHS = (
     "november nov novembre noviembre novembro",
     "december dec dezember dez décembre déc diciembre dicembre dezembro",
 )
-_NUMBER_OF = {name: n for n, names in enumerate(_MONTHS, 1) for name in names.split()}
+MONTHS = {name: n for n, names in enumerate(_MONTHS, 1) for name in names.split()}
+"""The number of each month, by its names in lower case."""
+
 _Y = r"(?P<y>(?:1[5-9]|20)\d\d)(?!\d)"
-_NAME = rf"(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\b\.?"
+_NAME = rf"(?P<name>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 _D, _M = r"(?<![\d.])(?P<d>\d\d?)", r"(?P<m>\d\d?)"
 _TH, _OF = r"(?:st|nd|rd|th|er|º|\.)?", r"[-\s]+(?:(?:of|del?)\s+)?"
 _DAYS = (
@@ -116,6 +118,11 @@ def date_of_name(name: str) -> Date | None:
     return found[0] if found else None
 
 
+def month_names(month: int) -> str:
+    """Return the names of a month, from 1, in all languages that are read, separated by blanks."""
+    return _MONTHS[month - 1]
+
+
 def _plain(line: str) -> str:
     """Return a line without the marks of Markdown; cells of a table are separated by commas."""
     line = re.sub(r"[*#>`]+", "", unicodedata.normalize("NFC", line))
@@ -147,7 +154,7 @@ def _dates(line: str) -> list[_Place]:
 def _day(match: re.Match[str]) -> date | None:
     groups = match.groupdict()
     year = int(groups["y"])
-    month = _NUMBER_OF[groups["name"].lower()] if "name" in groups else int(groups["m"])
+    month = MONTHS[groups["name"].lower()] if "name" in groups else int(groups["m"])
     if "d" not in groups and "name" not in groups and month == (year + 1) % 100:
         return None  # 2010-11 is a year of school or of budget
     try:

@@ -117,6 +117,17 @@ def test_a_question_over_all_documents_is_judged_by_what_is_most_similar() -> No
     assert own["chunk_id"] == "c-apple-2"  # the first of equally similar ones
 
 
+def test_the_name_of_a_document_is_no_missing_word() -> None:
+    asked = toy_questions(("Does the boat of Jane Doe return?", None, 1))
+    here = collection()
+    names = replace(here, document_names=[f"Jane Doe {i}" for i in here.document_ids])
+    without, named = (
+        module.answerability(asked, asked.texts, each, read)["probability"][0].as_py()
+        for each in (here, names)
+    )
+    assert named > without
+
+
 def test_a_question_about_a_document_without_passages_has_no_row() -> None:
     assert verdicts(toy_questions(("the boat", "unknown", 1))) == []
 

@@ -184,3 +184,13 @@ def test_bm25_reaches_the_published_precision():
     )
     assert 100 * hits[:, :3].mean() >= 70
     assert 100 * hits.mean() >= 44
+
+
+def test_words_of_a_document_s_name_count_in_each_of_its_passages() -> None:
+    here = of_texts("the lift is slow", "the lift is loud", "the roof leaks")
+    named = replace(here, document_names=["Minutes", "Jane Doe", "Minutes"])
+    questions = toy_question("What did Jane Doe say about the lift?")
+    scores = Bm25(named).scores(questions)
+    assert top(scores.nodes, here.chunk_ids)[0].tolist()[:2] == [1, 0]
+    assert top(scores.documents, here.document_ids)[0].tolist()[:2] == [1, 0]
+    assert (scores.nodes >= Bm25(here).scores(questions).nodes).all()

@@ -1,6 +1,7 @@
 """What rules read of a question: its words, the documents it names, the question before it."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.retrieval.focus import focus_of, in_order, spread
+from gsum_assets.retrieval.focus import Titles, focus_of, in_order, spread
 from gsum_assets.retrieval.follow_up import Turn, completed, content_words, rewritten
 from gsum_assets.retrieval.seeds import names, parts, phrases
 from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import Completion, CompletionError, Reply, Request
+from gsum_resources.text.dates import Date
 
 CASES = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text("utf-8"))
 
@@ -94,6 +96,38 @@ def test_document_that_is_all_a_question_names_is_meant(case: list) -> None:
 def test_request_for_all_of_a_document_has_no_words_to_search_for() -> None:
     assert focus_of("Summarize the minutes of June.", MINUTES).whole == "Summarize the document."
     assert not focus_of("What does the organ cost?", MINUTES | {"d": "organ"}).whole
+
+
+@pytest.mark.parametrize(
+    ("question", "mentions", "months"),
+    [
+        ("What did Jane Doe say about the lift?", [["People--Jane Doe"]], []),
+        ("What did Jane say about the lift?", [], []),
+        ("What was decided on 12 March 2024?", [["a"]], []),
+        ("What was decided on March 12, 2024?", [["a"]], []),
+        ("Was wurde am 12. März 2024 beschlossen?", [["a"]], []),
+        ("What was decided on 2024-03-12?", [["a"]], []),
+        ("What was decided on 13 March 2024?", [], []),
+        ("What was decided in March 2024?", [], ["a", "b.pdf"]),
+        ("What was decided in March?", [], ["a", "b.pdf", "c"]),
+        ("What was decided in März 2025?", [], ["c"]),
+        ("What was decided from March to May?", [], []),
+        ("May they march in step?", [], []),
+    ],
+)
+def test_names_of_files_and_dates_select_their_documents(
+    question: str, mentions: list, months: list[str]
+) -> None:
+    dates = {
+        "a": Date(date(2024, 3, 12), False),
+        "b.pdf": Date(date(2024, 3, 1), True),
+        "c": Date(date(2025, 3, 12), False),
+        "d": Date(date(2024, 6, 1), False),
+    }
+    ids = [*dates, "People--Jane Doe"]
+    focus = focus_of(question, Titles(dict.fromkeys(ids, "Minutes"), dates))
+    assert focus.mentions == mentions
+    assert mentions or focus.months[0] == months
 
 
 def test_leading_file_number_is_not_part_of_a_name() -> None:
