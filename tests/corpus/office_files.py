@@ -108,7 +108,7 @@ def archive(files: dict[str, str]) -> bytes:
 
 
 def docx(paragraphs: Sequence[tuple[str, str]], title: str = "") -> bytes:
-    """A Word file; paragraphs as style and text, the style "" or "Heading1"."""
+    """A Word file; paragraphs as style and text, the style "", "Heading1" or "Title"."""
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -117,7 +117,10 @@ def docx(paragraphs: Sequence[tuple[str, str]], title: str = "") -> bytes:
         f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
         for style, text in paragraphs
     )
-    style = '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    style = "".join(
+        f'<w:style w:type="paragraph" w:styleId="{key}"><w:name w:val="{name}"/></w:style>'
+        for key, name in {"Heading1": "heading 1", "Title": "Title"}.items()
+    )
     return archive(
         {
             "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'

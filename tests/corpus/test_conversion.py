@@ -43,6 +43,22 @@ def test_word_file_becomes_markdown() -> None:
     found = convert(".docx", docx([("Heading1", "Scope"), ("", "It binds # all_of *us*.")], "Act"))
     assert (found.title, found.text) == ("Act", "# Scope\n\nIt binds # all_of *us*.")
     assert convert(".docx", docx([("", "x")], "Microsoft Word - a.doc")).title == ""
+    assert convert(".docx", docx([("", "x")], "(anonymous)")).title == ""
+
+
+@pytest.mark.parametrize(
+    ("paragraphs", "properties", "title"),
+    [
+        ([("Heading1", "Contents"), ("Title", "The  mill"), ("Title", "Part")], "", "The mill"),
+        ([("Title", "The mill"), ("", "It turns.")], "Template for reports", "The mill"),
+        ([("Title", "Document1"), ("", "It turns.")], "The mill", "The mill"),
+        ([("Heading1", "Contents"), ("", "It turns.")], "", ""),
+    ],
+)
+def test_title_of_a_word_file_has_the_style_title(
+    paragraphs: list[tuple[str, str]], properties: str, title: str
+) -> None:
+    assert convert(".docx", docx(paragraphs, properties)).title == title
 
 
 def test_slides_have_titles_texts_and_notes() -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from gsum_assets.corpus.decoding import NotTextError, decode
 
-_OWN_VERSION = "10"  # increase it when the text of a file may change
+_OWN_VERSION = "11"  # increase it when the text of a file may change
 _HTML = ("beautifulsoup4", "lxml", "markdownify")
 _FIRST_ROW = re.compile(r"(?<!\|\n)^(\|.*\|)\n(?=\|)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -24,6 +24,7 @@ _LONGEST_TITLE = 200  # characters; anything longer is a text
 _JUNK = re.compile(
     r"""
       microsoft\s(word|powerpoint|office).*   # "Microsoft Word - report.doc"
+    | \(anonymous\)                           # of ReportLab
     | (untitled|unbenannt|sans\stitre|no\stitle|title|document|doc|slide|presentation)[\s_-]*\d*
     | powerpoint[ -]pr.sentation
     | .*\.(docx?|pptx?|xlsx?|pdf|dvi|ps|tex|indd|qxd|rtf|odt|html?|txt)

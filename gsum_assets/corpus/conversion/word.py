@@ -8,7 +8,7 @@ from collections import Counter
 from html import escape
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import Converted, accepted, remark
+from gsum_assets.corpus.conversion.formats import Converted, accepted, remark, useful_title
 from gsum_assets.corpus.conversion.html import drawn, from_body, xml_root
 from gsum_assets.corpus.conversion.marks import LOWERED, RAISED, STRUCK, in_marks, left_out
 
@@ -42,6 +42,7 @@ class WordFile:
         self._parts = {name: _STRICT.sub(_OPEN, part) for name, part in parts.items()}
         self._changes: Counter[str] = Counter()
         self._boxes: list[str] = []
+        self._title = ""  # that of the style of this name
         self._footnotes = self._by_id("word/footnotes.xml", "footnote")
         endnotes = self._by_id("word/endnotes.xml", "endnote")
         self._footnotes |= {f"e{key}": note for key, note in endnotes.items()}
@@ -67,7 +68,7 @@ class WordFile:
         texts = (" ".join(self._root(name).itertext(f"{_W}t")) for name in edges)
         html = self._blocks(body) + "".join(left_out("running line", text) for text in texts)
         changes = (self._changes[kind] for kind in ("deletion", "insertion", "move", "comment"))
-        return from_body(html, title, accepted(*changes))
+        return from_body(html, useful_title(self._title) or title, accepted(*changes))
 
     def _root(self, name: str) -> Any:
         return xml_root(self._parts[name]) if name in self._parts else None
@@ -102,6 +103,8 @@ class WordFile:
         level = self._outline(of_chain, [_value(entry, "name") for entry in chain])
         number = self._number(of_chain)
         if level and inner.strip():
+            if any(name.lower() == "title" for _, name in self._styled(properties, style)):
+                self._title = self._title or " ".join("".join(paragraph.itertext(f"{_W}t")).split())
             return f"<h{level}>{number and number + ' '}{inner}</h{level}>{boxes}"
         if number == "-":
             return f"<ul><li>{inner}</li></ul>{boxes}"
