@@ -121,7 +121,7 @@ def answer(
         written = write(family, found)
         answered = answer_of(question, written, _shown(written.tables[family.answered_from]))
         answered = replace(answered, probability=verdict and verdict["probability"])
-        answered = with_extent(question, answered, len(found.titles))
+        answered = with_extent(question, answered, len(found.names))
         if explain and family.explain:
             more = family.explain(written.inputs.with_tables(written.tables))
     if not explain:

@@ -1,8 +1,9 @@
 """Documents that a question over a whole corpus is about: those that it names, or all.
 
 The rules are strict, so that ordinary questions are unaffected: a name without a number needs
-capitals or quotation marks, unless it is all of which a summary is requested ("Summarize the
-minutes of June"), and a comparison has to mention documents.
+capitals or quotation marks, unless the question has no capital and the name several words, or it is
+all of which a summary is requested ("Summarize the minutes of June"), and a comparison has to
+mention documents.
 """
 
 import re
@@ -128,7 +129,7 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     The id of a document, and the name of its file that is in it, count as titles, too.
     """
     known = titles if isinstance(titles, Titles) else Titles(titles)
-    named = _mentions(_words(question), known)
+    named = _mentions(question, known)
     mentions = [ids for *_, ids in named]
     if not mentions and _OF_ONE.search(question):
         wanted = _own_words(question)
@@ -242,9 +243,11 @@ def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words)
 
 
-def _mentions(words: list[_Word], titles: Titles) -> list[tuple[int, int, list[str]]]:
+def _mentions(text: str, titles: Titles) -> list[tuple[int, int, list[str]]]:
     """Return first character, end and documents of each name, of overlapping ones the longest."""
     candidates: list[tuple[int, int, list[str]]] = []
+    words = _words(text)
+    is_lower = text == text.lower()  # no capital could mark a name
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + titles.longest + _MOST_INITIALS) + 1):
             span = words[start:end]
@@ -253,7 +256,7 @@ def _mentions(words: list[_Word], titles: Titles) -> list[tuple[int, int, list[s
             is_cut = end < len(words) and words[end].text[0].isdigit()  # the number of another name
             # used as a name, and not just for the words' meaning
             is_name = all(word.is_marked for word in span) or (
-                len(span) > 1 and any(word.text[0].isdigit() for word in span)
+                len(span) > 1 and (is_lower or any(word.text[0].isdigit() for word in span))
             )
             if ids and is_name and not is_cut:
                 candidates.append((start, end, ids))

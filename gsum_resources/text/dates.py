@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 _LINES, _CHARS = 12, 3_000  # of the beginning of a text
 _LONGEST = 120  # characters of a line that is no sentence
+_DIGITS = re.compile(r"\d{4}")
 _MONTHS = (
     "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari",
     "february feb februar février févr fév febrero febbraio fevereiro februari",
@@ -67,7 +68,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = re.compile(  # a place or an author, or a record
-    rf"(?:[^\W\d_][^,.:;!?]{{0,40}},\s*|[^\W\d_][^:;!?]{{0,60}},\s*){{0,2}}{_BARE}"
+    rf"(?:[^\W\d_][^:;!?]{{0,60}},\s*){{0,2}}{_BARE}"
     r"|(?:minutes|meeting|session|sitting|notes? (?:of|on)|protokoll|sitzung|niederschrift"
     r"|compte[ -]rendu|procès-verbal|réunion|séance|acta|reunión|verbale|riunione|notulen"
     r"|vergadering)\b[^.:;!?]{0,60}\s",
@@ -96,20 +97,20 @@ def date_of_text(text: str, title: str = "") -> Date | None:
     line, else on a line of its own, with a place, an author or a time, or in "Minutes of 5 May".
     """
     lines = [line for line in text[:_CHARS].splitlines() if line.strip()][:_LINES]
-    plain = [_plain(line) for line in lines if len(line) <= _LONGEST]
-    for line in plain:
-        for found, before, _ in _dates(line)[:1]:
-            if _LABEL.fullmatch(before):
-                return found
-    for heading in (title, *(line for line in lines[:1] if line[0] == "#")):
-        if found := date_of_name(heading):
-            return found
+    plain = [_plain(line) for line in lines if len(line) <= _LONGEST and _DIGITS.search(line)]
+    labelled = [[d for d, before, _ in _dates(line) if _LABEL.fullmatch(before)] for line in plain]
+    headings = [
+        date_of_name(line) for line in (title, *lines[:1]) if line == title or line[0] == "#"
+    ]
     own = {
         found
         for found, before, after in filter(None, map(_only_date, plain))
         if _BEFORE.fullmatch(before) and _AFTER.fullmatch(after)
     }
-    return own.pop() if len(own) == 1 else None
+    for dates in (*labelled, headings, own):
+        if found := set(dates) - {None}:
+            return found.pop() if len(found) == 1 else None
+    return None
 
 
 def date_of_name(name: str) -> Date | None:

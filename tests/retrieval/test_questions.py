@@ -102,6 +102,8 @@ def test_request_for_all_of_a_document_has_no_words_to_search_for() -> None:
     ("question", "mentions", "months"),
     [
         ("What did Jane Doe say about the lift?", [["People--Jane Doe"]], []),
+        ("what did jane doe say about the lift?", [["People--Jane Doe"]], []),
+        ("What did the jane doe say about the lift?", [], []),
         ("What did Jane say about the lift?", [], []),
         ("What was decided on 12 March 2024?", [["a"]], []),
         ("What was decided on March 12, 2024?", [["a"]], []),
