@@ -33,7 +33,9 @@ def test_every_step_runs(n_documents: int, n_chunks: int, method: str) -> None:
     )
     cites = pa.array([[]] * n_documents, pa.list_(pa.string()))
     given = {
-        "documents": documents.append_column("cites", cites),
+        "documents": documents.append_column("cites", cites).append_column(
+            "title", documents["document_id"]
+        ),
         "chunks": chunks.append_column("start", chunks["position"]),
         "chunk_embeddings": vectors,
     }
