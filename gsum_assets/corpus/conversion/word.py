@@ -100,10 +100,11 @@ class WordFile:
         boxes, self._boxes = "".join(self._boxes), outside
         chain = self._chain(_value(properties, "pStyle"))
         of_chain = [properties, *(entry.find(f"{_W}pPr") for entry in chain)]
-        level = self._outline(of_chain, [_value(entry, "name") for entry in chain])
+        names = [_value(entry, "name") for entry in chain]
+        level = self._outline(of_chain, names)
         number = self._number(of_chain)
         if level and inner.strip():
-            if any(name.lower() == "title" for _, name in self._styled(properties, style)):
+            if "title" in map(str.lower, names):
                 self._title = self._title or " ".join("".join(paragraph.itertext(f"{_W}t")).split())
             return f"<h{level}>{number and number + ' '}{inner}</h{level}>{boxes}"
         if number == "-":
