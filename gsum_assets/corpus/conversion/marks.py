@@ -5,6 +5,7 @@ it, or writes HTML, in which `marked` does so. `shown` has the marks in letters.
 """
 
 import re
+from collections import defaultdict
 from contextlib import suppress
 from html import escape
 from typing import Any
@@ -28,6 +29,8 @@ _STRUCK = re.compile(r"line-through", re.I)
 _PLACED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _CALL = re.compile(r"noteref|footnote|endnote|reference|fnref", re.I)
 _BLOCKS = ["p", "li", "td", "th", "div", "h1", "h2", "h3", "h4", "h5", "h6", "dd", "dt"]
+_FORMULAS = {"mfrac": " {1}/{2}", "msup": "{0}^{2}", "mover": "{0}^{2}", "msub": "{0}_{2}"}
+_FORMULAS |= {"munder": "{0}_{2}", "msubsup": "{0}_{2}^{3}", "munderover": "{0}_{2}^{3}"}
 _FIELDS = ("text", "number", "date", "email", "tel", "url", "search", "month", "time")
 
 
@@ -101,16 +104,15 @@ def marked(soup: Any) -> dict[str, list[str]]:
     """
     from bs4 import Comment, Tag
 
-    of_name: dict[str, list[Any]] = {}
-    of_form: dict[str, list[Any]] = {"hidden": [], "struck": [], "super": [], "sub": []}
-    pages: list[Any] = []
+    of_name = defaultdict[str, list[Any]](list)
+    of_form = defaultdict[str, list[Any]](list)
     body = soup.body or soup  # itself it is not hidden: scripts show it
     for node in list(body.descendants):  # once, as each search takes as long
         if isinstance(node, Tag):
-            of_name.setdefault(node.name, []).append(node)
+            of_name[node.name].append(node)
             style = str(node.attrs.get("style", ""))
             if "pagebreak" in f"{node.attrs.get('epub:type')} {node.attrs.get('role')}":
-                pages.append(node)
+                of_form["page"].append(node)
             if "hidden" in node.attrs:
                 of_form["hidden"].append(node)
             for form in _forms(style) if style else ():
@@ -119,7 +121,7 @@ def marked(soup: Any) -> dict[str, list[str]]:
             node.extract()
 
     def named(*names: str) -> list[Any]:
-        tags = (tag for name in names for tag in of_name.get(name, ()))
+        tags = (tag for name in names for tag in of_name[name])
         return [tag for tag in tags if not tag.decomposed]
 
     sheet = _AT_RULE.sub("", " ".join(tag.get_text() for tag in soup.find_all("style")))
@@ -133,8 +135,8 @@ def marked(soup: Any) -> dict[str, list[str]]:
     removed = {
         "deleted part": removed_from(named("del")),
         "hidden part": removed_from(of_form["hidden"]),
+        "number of a printed page": removed_from(of_form["page"]),
     }
-    removed["number of a printed page"] = removed_from(pages)
     for tag in named("out"):
         removed.setdefault(tag["kind"], []).extend(removed_from([tag]))
     for tag in named("math"):
@@ -218,14 +220,8 @@ def _linear(node: Any) -> str:
     ]
     name = node.name.rpartition(":")[2]
     first, second, third = [*parts, "", "", ""][:3]
-    if name == "mfrac":
-        return f" {_grouped(first)}/{_grouped(second)}"
-    if name in ("msup", "mover"):
-        return f"{first}^{_grouped(second)}"
-    if name in ("msub", "munder"):
-        return f"{first}_{_grouped(second)}"
-    if name in ("msubsup", "munderover"):
-        return f"{first}_{_grouped(second)}^{_grouped(third)}"
+    if form := _FORMULAS.get(name):
+        return form.format(first, *map(_grouped, (first, second, third)))
     if name in ("msqrt", "mroot"):
         degree = f"[{second}]" if name == "mroot" else ""
         return f"√{degree}({first if degree else ''.join(parts)})"
