@@ -10,9 +10,9 @@ question has a table of the metrics in `scores`. HOME is created by the first ru
 compute what is missing.
 
 Several `--settings`, each a list of lines of `corpus.toml` separated by ';', make a corpus each;
-the rows of a method are then named `METHOD; SETTINGS`. With `--equal-tokens` a method is compared,
-question by question, with the control that reads at least as many tokens, from a list of numbers
-of passages: `--settings "retrieval.k = [1, 2, 3, 6, 9, 12, 20, 30]"`.
+the rows of a method are then named `METHOD; SETTINGS`. With `--equal-tokens 1,2,3,6,9,12,20,30` a
+method is compared, question by question, with the control that reads at least as many tokens; it
+answers with each of these numbers of passages in a corpus of its own.
 """
 
 import os
@@ -128,30 +128,18 @@ def answer_all(home: Path, corpora: Sequence[str], methods: Sequence[str]) -> No
 def row_of(home: Path, corpus: str, method: str) -> Row:
     """Return the stored scores of a method."""
     stored: dict[str, dict[str, float]] = defaultdict(dict)
-    by_k: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    columns = ["query_id", "metric", "k", "value"]
-    rows = gsum.open(home).table("scores", corpus, method, columns).astype({"k": "Int64"})
-    for query_id, metric, k, value in rows.fillna({"k": 0})[columns].itertuples(index=False):
-        scores = by_k[k] if k else stored
-        scores[metric][query_id] = value
-    return Row(stored, by_k)
+    columns = ["query_id", "metric", "value"]
+    rows = gsum.open(home).table("scores", corpus, method, columns)
+    for query_id, metric, value in rows[columns].itertuples(index=False):
+        stored[metric][query_id] = value
+    return Row(stored, {})
 
 
 def at_equal_tokens(control: Row, method: Row) -> Scores:
     """Return the control's scores of the least number of passages with as many tokens.
 
     Where none has as many, those of the largest number count.
-
-    Raises
-    ------
-    ValueError
-        If the control has no curve.
     """
-    if not control.by_k:
-        raise ValueError(
-            "--equal-tokens needs a control with several numbers of passages; add a list, "
-            "--settings 'retrieval.k = [1, 3, 6, 10, 20]'"
-        )
     chosen: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, n_tokens in method.scores.get(TOKENS, {}).items():
         ks = [k for k in sorted(control.by_k) if query_id in control.by_k[k].get(TOKENS, {})]
@@ -237,7 +225,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="take the first of them")
     parser.add_argument("--questions", type=int, help="of each kind at most, drawn by seed 0")
     parser.add_argument("--together", action="store_true", help="all kinds in one table")
-    parser.add_argument("--equal-tokens", action="store_true", help="control reads as much")
+    parser.add_argument("--equal-tokens", default="", help="numbers of passages, by commas")
     chosen = parser.parse_args()
     home, methods = chosen.home.resolve(), chosen.methods.split(",")
     if unknown := sorted(set(methods) - set(gsum.methods()["method"])):
@@ -258,19 +246,29 @@ def main() -> None:
     control = chosen.control or next(iter(rows))
     if control not in rows:
         parser.error(f"no control '{control}'; name one of: {', '.join(rows)}")
-    for settings, corpus in corpora.items():
+    control_corpus, control_method = rows[control]
+    (of_control,) = (settings for settings, name in corpora.items() if name == control_corpus)
+    ks = [int(k) for k in filter(None, chosen.equal_tokens.split(","))]
+    with_k = {k: f"{of_control}; retrieval.k = {k}" for k in ks}
+    of_k = {settings: _corpus(chosen, split, settings) for settings in with_k.values()}
+    for settings, corpus in {**corpora, **of_k}.items():
         with_settings = replace(benchmark, settings=toml_of(settings) + benchmark.settings)
         write_corpus(with_settings, contents, home / "corpora" / corpus)
     answer_all(home, list(corpora.values()), methods)
+    if of_k:
+        answer_all(home, list(of_k.values()), [control_method])
     notes = f"{chosen.data}, split {split}: {len(contents.documents):,} documents"
     notes += f"; {chosen.settings[0]}." if len(corpora) == 1 and chosen.settings[0] else "."
+    read = {name: row_of(home, *stored) for name, stored in rows.items()}
+    by_k = {k: row_of(home, of_k[name], control_method).scores for k, name in with_k.items()}
+    read[control] = read[control]._replace(by_k=by_k)
     measured = tables(
-        {name: row_of(home, *stored) for name, stored in rows.items()},
+        read,
         grouped(contents.queries, chosen.together),
         control,
         chosen.metrics.split(","),
         notes,
-        chosen.equal_tokens,
+        bool(ks),
     )
     publish(chosen.store or "quality", measured, bool(chosen.store))
 

@@ -351,7 +351,6 @@ class Home:
     def _scores(self, corpus: str, method: str, metric: str) -> "pd.Series":
         """Return the scores of the answers of a method by question."""
         rows = self.table("scores", corpus, method)
-        rows = rows.loc[rows["k"].isna()]
         known = sorted(set(rows["metric"]))
         if metric not in known:
             raise unknown(f"metric of {method} on corpus '{corpus}'", metric, known)

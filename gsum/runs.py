@@ -170,7 +170,6 @@ class Result:
 
     def _scores(self, with_bertscore: bool) -> "pd.DataFrame":
         rows = self._tables.scores(with_bertscore).to_pandas()
-        rows = rows[rows["k"].isna()]
         wide = rows.pivot_table(index="query_id", columns="metric", values="value")
         wide.columns.name = None
         return wide

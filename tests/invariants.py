@@ -105,7 +105,7 @@ CORPUS = (
     has_rows("chunks", "chunk_id", "documents", "document_id"),
     *unit_vectors("chunk_embeddings", "chunk_id", "chunks"),
     *unit_vectors("query_embeddings", "query_id", "queries"),
-    *(in_interval(table) for table in ("leaderboard", "curves")),
+    in_interval("leaderboard"),
     in_interval("comparisons", "difference"),
 )
 

@@ -119,8 +119,8 @@ def test_import_states_documents_and_next_command(imported: str) -> None:
 def test_run_prints_runs_leaderboard_and_next_command(first_run: str) -> None:
     assert "failed" not in first_run
     # 6 tables of documents, three of questions, the index, 5 of results, 2 of judges, one of
-    # generated questions, 4 of all methods
-    assert "two-meetings: 22 tables written" in first_run
+    # generated questions, 3 of all methods
+    assert "two-meetings: 21 tables written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
     (of_retrieval,) = re.findall(r"  retrieval: (.*) \(methods bm25, dense\)", first_run)
     names = ["answer_sources", "contexts", "index", "rankings", "scores", "summaries"]

@@ -92,7 +92,7 @@ def section_of(
         value = getattr(value, part)
     values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     if part and isinstance(values, dict) and values.get("k", 0) is None:
-        values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
+        values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).k
     if not table and (files := overrides(PROMPTS, prompt_folders)):
         texts = {name: file.read_bytes().decode(errors="replace") for name, file in files.items()}
         values[PROMPTS_FOLDER] = texts

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,19 +16,6 @@ _INTERRUPTED = "interrupted; finished tables are kept; `gsum run {}` continues"
 _FOLLOWING = (
     "interrupted; the daemon goes on with what was requested; `gsum run {}` follows it again"
 )
-
-
-class PassageNumbers(click.ParamType):
-    """Numbers from 1, separated by commas."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
-        """Return the distinct numbers, ascending."""
-        numbers = [number.strip() for number in str(value).split(",")]
-        if not all(number.isdecimal() and int(number) > 0 for number in numbers):
-            self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
-        return sorted({int(number) for number in numbers})
 
 
 def listed(names: str) -> list[str]:
@@ -45,9 +32,9 @@ def listed(names: str) -> list[str]:
 )
 @click.option(
     "--k",
-    type=PassageNumbers(),
-    help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
-    "written to corpus.toml, so that later runs use it, too.",
+    type=click.IntRange(min=1),
+    help="Number of passages to read for an answer; written to corpus.toml, so that later runs "
+    "use it, too.",
 )
 @click.option(
     "--forget-methods",
@@ -68,7 +55,7 @@ def listed(names: str) -> list[str]:
 def run(
     corpora: Sequence[str],
     methods: str | None,
-    k: Sequence[int] | None,
+    k: int | None,
     forget_methods: str | None,
     retrain: str | None,
     over_budget: bool,
@@ -114,7 +101,7 @@ def refreshed_in(
     ending: "Ending",
     again: str = "",
     methods: Sequence[str] | None = None,
-    k: Sequence[int] | None = None,
+    k: int | None = None,
     forgotten: Sequence[str] = (),
     retrain: Sequence[str] = (),
     over_budget: bool = False,

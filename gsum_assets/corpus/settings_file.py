@@ -64,14 +64,13 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="## ", subsequent_indent="## ")
 
 
-def write_k(folder: Path, ks: Sequence[int]) -> str:
-    """Set `k` in `[retrieval]` to a number, or the values of a curve; return the line written.
+def write_k(folder: Path, k: int) -> str:
+    """Set `k` in `[retrieval]`; return the line written.
 
     Raises `CorpusError`, and writes nothing, if the file is invalid or cannot be written.
     """
-    value = ks[0] if len(ks) == 1 else list(ks)
-    _change(folder, lambda document: document.setdefault("retrieval", {}).update(k=value))
-    return f"[retrieval] k = {value}"
+    _change(folder, lambda document: document.setdefault("retrieval", {}).update(k=k))
+    return f"[retrieval] k = {k}"
 
 
 def keep_methods(folder: Path, methods: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 """The steps from the contexts of a family to its answers, which are the same for all families."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, partial
 
 import pyarrow as pa
@@ -13,20 +12,17 @@ from gsum_assets.evaluation.passages import labels_for
 from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.step import Inputs, Step, run
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 
 
-def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
-    """Return the steps from contexts to answers, in order: refinements, then `summaries`.
-
-    `with_sources` is whether the last one also looks for the source of every sentence.
-    """
+def answer_steps(family: Family) -> Sequence[Step]:
+    """Return the steps from contexts to answers, in order: refinements, then `summaries`."""
     purpose = "The answer, and what it cost in calls, tokens and seconds."
     version = "7" if family.weighted else "6"
     written = Step(
-        partial(_summaries, family=family, with_sources=with_sources),
+        partial(_summaries, family=family),
         {
             "summaries": purpose,
             "answer_sources": "Where each sentence of the answer stands: word for word, or in a "
@@ -44,15 +40,7 @@ def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
     return (*family.refinements, written)
 
 
-def with_k(family: Family, inputs: Inputs, k: int) -> Inputs:
-    """Return the inputs with the tables that all question steps compute for `k` passages."""
-    section, _, key = family.k.rpartition(".")
-    inputs = replace(inputs, overrides={section: {key: k}})
-    steps = (*family.retrieval_steps, *answer_steps(family, with_sources=False))
-    return inputs.with_tables(run(steps, inputs))
-
-
-def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
+def _summaries(inputs: Inputs, family: Family) -> Result:
     """Return the rows of `summaries`, each with the cost of the earlier steps added."""
     section, _, key = family.prompt_tokens.rpartition(".")
     model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
@@ -76,9 +64,7 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
     only_quotes = getattr(model, "only_quotes", False)  # it reads no instructions
-    beside = {}
-    if with_sources:
-        beside = {"answer_sources": _sources(inputs, family, answers, only_quotes)}
+    beside = {"answer_sources": _sources(inputs, family, answers, only_quotes)}
     return Result(with_spent(answers.rows, spent), answers.failures, beside)
 
 

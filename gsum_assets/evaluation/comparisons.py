@@ -1,4 +1,4 @@
-"""Means of methods with intervals, also by number of passages, and every paired difference."""
+"""Means of methods with intervals, and every paired difference."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ import pyarrow as pa
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.statistics.comparisons import compare, holm, pairwise
 from gsum_assets.statistics.intervals import intervals
-from gsum_resources.store.arrow import pc
 
 ALL = "all"  # name of the union of all splits
 _DECIMALS = 9
@@ -149,31 +148,6 @@ def comparisons(grouped: Sequence[Group]) -> pa.Table:
         for split in g.splits
     )
     return as_table("comparisons", rows)
-
-
-def main_scores(scores: pa.Table) -> pa.Table:
-    """Return the rows of `scores` of the answers in `summaries`, without those of curves."""
-    return scores.filter(pc.is_null(scores["k"]))
-
-
-def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
-    """Return rows of the table `curves`."""
-    rows = []
-    for k in sorted(pc.unique(scores["k"].drop_null()).to_pylist()):
-        for group in groups(queries, scores.filter(pc.equal(scores["k"], k))):
-            rows += [
-                (method, k, split, group.kind, metric, *estimate)
-                for metric, estimates in group.estimates().items()
-                for method, estimate in estimates.items()
-                for split in group.splits
-            ]
-    return as_table("curves", sorted(rows))
-
-
-def of_kind(curve: pa.Table, kind: str, split: str = ALL) -> pa.Table:
-    """Return the rows of `curves` of one kind of question and one split."""
-    is_selected = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
-    return curve.filter(is_selected)
 
 
 def as_table(name: str, rows: Sequence[Sequence]) -> pa.Table:

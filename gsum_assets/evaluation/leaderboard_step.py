@@ -1,11 +1,11 @@
-"""Step for leaderboard, curves, comparisons and costs over all methods of a corpus."""
+"""Step for leaderboard, comparisons and costs over all methods of a corpus."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import comparisons, curves, groups, main_scores, of_kind
+from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.judges.bias import own_judge_note
 from gsum_assets.evaluation.judges.ratings import rating_scores
@@ -25,7 +25,6 @@ _FOR_COSTS = ("documents", *LEDGERS)  # of the documents only the number
 _PURPOSE = {
     "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "
     "interval, and whether it differs significantly from the best.",
-    "curves": "The same for each number of passages to read, if `k` in [retrieval] is a list.",
     "comparisons": "Every difference of two methods over the same questions, by sign-flip "
     "permutation tests.",
     "costs": "Language model calls, tokens, seconds and money, separately for index and questions.",
@@ -33,7 +32,7 @@ _PURPOSE = {
 
 
 def uniting(families: Sequence[Family]) -> Step:
-    """Return the step of `leaderboard`, `curves`, `comparisons` and `costs` over all methods."""
+    """Return the step of `leaderboard`, `comparisons` and `costs` over all methods."""
     scores = [f"{family.name}/scores" for family in families]
     answers = [f"{family.name}/summaries" for family in families]
     return Step(
@@ -51,7 +50,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     corpus, store, queries = inputs.corpus, inputs.warehouse, inputs.table("queries")
     judgements = inputs.table("judgements")
     scored = pa.concat_tables(map(inputs.table, scores))
-    values = main_scores(scored).select(["method", "query_id", "metric", "value"])
+    values = scored.select(["method", "query_id", "metric", "value"])
     note = None
     if judgements.num_rows:
         rated = rating_scores(judgements)
@@ -59,7 +58,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
         note = own_judge_note(judgements)
     grouped = groups(queries, values)
     compared = comparisons(grouped)
-    rows = main_scores(scored).select(["method", "query_id", "latency_s"]).to_pylist()
+    rows = scored.select(["method", "query_id", "latency_s"]).to_pylist()
     seconds = {(row["method"], row["query_id"]): row["latency_s"] for row in rows}
     board = leaderboard(grouped, compared, seconds)
     summaries = pa.concat_tables(map(inputs.table, answers))
@@ -72,17 +71,14 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
         # a document may be added without a change of scores, but the costs have the number
         inputs.count("documents"),
     )
-    curve = curves(queries, scored)
     return Result(
         board,
-        beside={"curves": curve, "comparisons": compared, "costs": spent},
-        shown=lambda: _shown(corpus, board, curve, spent, note),
+        beside={"comparisons": compared, "costs": spent},
+        shown=lambda: _shown(corpus, board, spent, note),
     )
 
 
-def _shown(
-    corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table, note: str | None
-) -> Mapping[str, Shown]:
+def _shown(corpus: str, board: pa.Table, spent: pa.Table, note: str | None) -> Mapping[str, Shown]:
     """Return the metadata of each table."""
     title = f"{corpus}, all splits"
     ranked = ranked_by_kind(board)
@@ -95,7 +91,7 @@ def _shown(
     }
     read = {
         f"quality_and_tokens_read_{kind}": Picture(
-            quality_read(methods, of_kind(curve, kind), f"{title}: {kind} questions"),
+            quality_read(methods, f"{title}: {kind} questions"),
             f"quality against tokens read for {kind} questions",
         )
         for kind, methods in ranked.items()

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.retrieval_metrics import reading_rows, retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
@@ -72,7 +71,6 @@ def score_answers(
     cut_offs: Sequence[int],
     bertscorer: BertScorer | None = None,
     read: Read | None = None,
-    k: int | None = None,
     sources: pa.Table | None = None,
 ) -> pa.Table:
     """Return rows of the table `scores`.
@@ -106,7 +104,6 @@ def score_answers(
         [
             [query_id for query_id, _, _ in rows],
             [metric for _, metric, _ in rows],
-            pa.array([k] * len(rows), pa.int32()),
             [value for _, _, value in rows],
             [seconds.get(query_id, 0.0) for query_id, _, _ in rows],
         ],
@@ -187,9 +184,7 @@ def _retrieval_rows(
 
 
 def scores_step(family: Family) -> Step:
-    """Return the step that scores all answers, including those of a curve."""
-    models = [n for step in family.retrieval_steps for n in step.reads if n == "passage_scorer"]
-    named = dict.fromkeys([*family.read_by_questions, "query_embeddings", *models])
+    """Return the step that scores all answers."""
     return Step(
         partial(_scored, family=family),
         {
@@ -199,9 +194,8 @@ def scores_step(family: Family) -> Step:
             "texts that the answer was written from: P, R, F1 and tokens. Its sentences: the share "
             "from marked evidence."
         },
-        [*named, "language_model"],
+        family.read_by_questions,
         pool=None,
-        costs=[replace(cost, times="retrieval.sweep") for cost in family.costs if family.k],
         code_version="9",
     )
 
@@ -218,27 +212,17 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             on_progress=inputs.progress("answers compared with their references"),
         )
 
-    def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
-        queries, summaries = step_inputs.table("queries"), step_inputs.table("summaries")
-        return score_answers(
-            queries,
-            summaries,
-            step_inputs.table("rankings"),
-            settings.cut_offs,
-            bertscorer,
-            family.texts_read(step_inputs),
-            k,
-            step_inputs.table("answer_sources") if k is None else None,
-        )
-
-    scores = scores_of(inputs, None)
-    points = [scores]
-    for k in family.sweep(inputs):
-        inputs.log(f"answers from {k} passages each")
-        points.append(scores_of(with_k(family, inputs, k), k))
-
+    scores = score_answers(
+        inputs.table("queries"),
+        inputs.table("summaries"),
+        inputs.table("rankings"),
+        settings.cut_offs,
+        bertscorer,
+        family.texts_read(inputs),
+        inputs.table("answer_sources"),
+    )
     # means as numbers, which the UI plots over partitions and time
-    return Result(pa.concat_tables(points), shown=lambda: {"scores": main_means(scores)})
+    return Result(scores, shown=lambda: {"scores": main_means(scores)})
 
 
 _pair_scorer = lru_cache(maxsize=2)(PackageScorer)  # loads the model once for all methods

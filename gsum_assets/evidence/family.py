@@ -79,7 +79,7 @@ def _rank(inputs: Inputs) -> Result:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    k = RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
+    k = RetrievalSettings.model_validate(inputs.settings("retrieval")).k
     if not METHODS[inputs.method].adaptive:
         return contexts_of(inputs, k)
     evidence = EvidenceRanking(inputs.table("rankings"), inputs.table("probabilities"))
@@ -121,8 +121,6 @@ FAMILY = Family(
     ),
     settings=EvidenceSettings,
     explain=lambda inputs: explained(inputs.table("probabilities"), inputs.table("contexts")),
-    k="retrieval.k",
-    without_k=[name for name, one in METHODS.items() if one.adaptive],
     weighted=True,
     filtered=tuple(METHODS),
     costs=[Cost("question", tokens_in=1750, tokens_out=181, repeated=0.65)],

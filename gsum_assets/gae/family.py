@@ -141,7 +141,6 @@ FAMILY = Family(
     settings=GaeSettings,
     prompts=PROMPTS,
     prompt_tokens="gae.refine.prompt_tokens",
-    k=_K,
     filtered=tuple(METHODS),
     costs=[Cost("question", tokens_in=1644, tokens_out=184, repeated=0.44)],
 )

@@ -328,7 +328,6 @@ FAMILY = Family(
     ),
     settings=GorSettings,
     prompts=PROMPTS,
-    k="gor.contexts.k",
     filtered=tuple(METHODS),
     costs=[Cost("question", tokens_in=1108, tokens_out=181, repeated=0.59)],
 )

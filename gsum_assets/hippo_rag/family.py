@@ -101,6 +101,5 @@ FAMILY = Family(
     ),
     settings=HippoRagSettings,
     prompts=PROMPTS,
-    k="retrieval.k",
     costs=[Cost("question", tokens_in=1390, tokens_out=182, repeated=0.0)],
 )

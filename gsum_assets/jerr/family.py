@@ -239,8 +239,6 @@ FAMILY = Family(
     prompts=PROMPTS,
     prompt_tokens="jerr.answers.prompt_tokens",
     explain=_explain,
-    k="jerr.search.n_nodes",
-    without_k=[name for name, method in METHODS.items() if method.reads != "graph"],
     read=_read,
     costs=[Cost("question", tokens_in=3870, tokens_out=185, repeated=0.1)],
 )

@@ -227,7 +227,6 @@ FAMILY = Family(
     ),
     default=(PASSAGE_WALK,),
     settings=LightpalSettings,
-    k="lightpal.contexts.k",
     views=lambda: VIEWS,
     filtered=tuple(METHODS),
     costs=[Cost("question", tokens_in=1430, tokens_out=182, repeated=0.4)],

@@ -75,6 +75,5 @@ FAMILY = Family(
         Step(main_contexts, CONTEXTS, ("chunks",), pool=None),
     ),
     settings=LinearRagSettings,
-    k="retrieval.k",
     costs=[Cost("question", tokens_in=1390, tokens_out=182, repeated=0.0)],
 )

@@ -22,7 +22,7 @@ class Cost:
     length : setting of the length of texts in word pieces, as "jerr.chunking.max_tokens": the
         unit is a text of this length; of a question each text of the corpus.
     text_in, text_out : further tokens of prompt and reply for each word piece of such a text.
-    times : setting by which the number of requests is multiplied; of a list its length.
+    times : setting by which the number of requests is multiplied.
     methods : the methods that send these requests; empty: all that the step runs for.
     repeated : share of the requests of a method that others of its family have sent before.
     reads_all : setting of the longest prompt, if a question shows all texts up to this length.

@@ -53,13 +53,10 @@ class Family:
     prompts : prompts of its requests to a language model; None: it has none of its own.
     explain : explains how an answer was found, from the tables of all steps for one question;
         None: there is nothing to explain beyond the passages.
-    k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
-        if there is none.
     prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
         "graphrag.answers.prompt_tokens"; empty if there is none.
     max_words : section and key of the setting for the length of its answers, in words; empty, or
         unset there: as of all methods.
-    without_k : methods that do not use that setting.
     weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
         model with `reads_weights` then prefers sentences of likely passages.
     supported_questions : selects the questions that a method can answer; None: all. An upper
@@ -80,10 +77,8 @@ class Family:
     settings: type[BaseModel] | None = None
     prompts: Prompts | None = None
     explain: Callable[[Inputs], str] | None = None
-    k: str = ""
     prompt_tokens: str = ""
     max_words: str = ""
-    without_k: Collection[str] = ()
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
@@ -162,12 +157,6 @@ class Family:
             return select(inputs.method, rows) if select else rows
 
         return replace(inputs, tables={**inputs.tables, "queries": Lazy(answered)})
-
-    def sweep(self, inputs: Inputs) -> Sequence[int]:
-        """Return the numbers of passages that the method's curve is drawn over."""
-        if not self.k or inputs.method in self.without_k:
-            return ()
-        return inputs.settings("retrieval.sweep")
 
     def texts_read(self, inputs: Inputs) -> Read:
         """Return the texts that answers are based on, without those that were dropped."""

@@ -1,7 +1,7 @@
 """Declaration of a step and its inputs, independent of Dagster.
 
 A step computes tables from tables. `refresh/step.py` executes it on a store, which Dagster's assets
-and `gsum.run` do; `run` runs steps in memory, for `gsum ask` and the sweep over K.
+and `gsum.run` do; `run` runs steps in memory, for `gsum ask`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
@@ -47,7 +47,6 @@ class Inputs:
     tables : tables, models and settings, by name.
     corpus : the corpus that the step runs for.
     method : the method whose results the step computes; "" for other steps.
-    overrides : keys by section that replace those of `corpus.toml`.
     step : name of the step, "gor/node_rankings", for progress lines.
     code_version : that of the step.
     log : called with each progress line.
@@ -66,7 +65,6 @@ class Inputs:
     tables: Mapping[str, Any]
     corpus: str
     method: str = ""
-    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     step: str = ""
     code_version: str = ""
     log: Callable[[str], None] = lambda _: None
@@ -94,8 +92,7 @@ class Inputs:
 
     def settings(self, section: str) -> Any:
         """Return a section of the corpus's `corpus.toml`."""
-        value = self.tables[SETTINGS].section(self.corpus, section)
-        return {**value, **self.overrides[section]} if section in self.overrides else value
+        return self.tables[SETTINGS].section(self.corpus, section)
 
     def prompts(self, family: str) -> Prompts:
         """Return the prompts of a family, with the overrides of the corpus."""

@@ -278,15 +278,9 @@ TABLES: Mapping[str, Table] = {
         result_table(
             "scores",
             "question and metric",
-            "query_id, metric, k",
+            "query_id, metric",
             QUERY_ID,
             label("metric", "rouge1, bertscore_f1, exact_match, p@10, context_r, …"),
-            integer(
-                "k",
-                "number of passages of an answer for the table curves; null: the answer in "
-                "summaries",
-                nullable=True,
-            ),
             number("value", "0 to 1, higher is better; context_tokens: word pieces"),
             number("latency_s", "seconds from question to answer", ignored_by_hash=True),
         ),
@@ -306,17 +300,6 @@ TABLES: Mapping[str, Table] = {
             ),
             flag("ties_best", "no significant difference from the best (5%)"),
             number("latency_s", "mean seconds from question to answer", ignored_by_hash=True),
-        ),
-        corpus_table(
-            "curves",
-            "method, number of passages read, split, kind of question and metric",
-            "method, k, split, kind, metric",
-            METHOD,
-            integer("k", "number of passages read, from the list `k` in [retrieval]"),
-            SPLIT,
-            label("kind", "the kind of question, as in leaderboard"),
-            label("metric", "rouge1, context_r, context_tokens, …"),
-            *MEAN,
         ),
         corpus_table(
             "comparisons",

@@ -62,7 +62,7 @@ class Estimate:
         for cost in costs:
             sending = [m for m in declared.methods if m in self.stale.methods and cost.sends(m)]
             times = self.stale.setting(cost.times) if cost.times else 1
-            factor = cost.requests * (len(times) if isinstance(times, list) else times)
+            factor = cost.requests * times
             for file, is_whole in work.items():
                 if cost.sends(file.method):
                     is_first = file.method in (None, *sending[:1])

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     BEST,
@@ -29,9 +28,6 @@ _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT = 8.0, 4.4  # inches
 _ROW, _AROUND = 0.17, 1.6  # inches, of a label, and above and below the axes
 
-Curves = Mapping[str, Sequence[tuple[float, float]]]
-"""Tokens read and quality of methods for each number of passages, fewest first."""
-
 
 def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figure:
     """Plot methods by cost and quality, and join those for which no cheaper one is better.
@@ -47,29 +43,21 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     if not shown:
         return empty_figure(f"{title}: no costs")
     unit, price = _price([paid[name] for name, _ in shown])
-    return _scattered(shown, price, unit, title, {})
+    return _scattered(shown, price, unit, title)
 
 
-def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure:
-    """Plot methods by the tokens that their answers were written from, with curves over K.
+def quality_read_figure(methods: Ranked, title: str) -> Figure:
+    """Plot methods by the tokens that their answers were written from.
 
-    Parameters `methods`: methods with their rows of `leaderboard` for one kind of question;
-    `curves`: rows of `curves` of the same kind of question and one split.
+    `methods` are methods with their rows of `leaderboard` for one kind of question.
     """
     metric = _first_metric(methods)
-    shown = [
-        (name, rows[metric])
-        for name, rows in methods
-        if metric in rows and CONTEXT_TOKENS in rows and rows[CONTEXT_TOKENS]["mean"] > 0
-    ]
+    read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
+    shown = [(n, rows[metric]) for n, rows in methods if metric in rows and read.get(n, 0) > 0]
     if not shown:
         return empty_figure(f"{title}: tokens read are unknown")
-    read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
-    names = {name for name, _ in shown}
-    points = {m: own for m, own in _points(curves, metric).items() if m in names}
     tokens = np.array([read[name] for name, _ in shown])
-    unit = "tokens read for an answer"
-    return _scattered(shown, tokens, unit, title, points)
+    return _scattered(shown, tokens, "tokens read for an answer", title)
 
 
 quality_cost = as_png(quality_cost_figure)
@@ -81,27 +69,11 @@ def _first_metric(methods: Ranked) -> str:
     return given[0] if given else ""
 
 
-def _points(curves: pa.Table, metric: str) -> Curves:
-    found: dict[str, dict[int, dict[str, float]]] = {}
-    for row in curves.to_pylist():
-        own = found.setdefault(row["method"], {}).setdefault(row["k"], {})
-        own[row["metric"]] = row["mean"]
-    return {
-        method: [
-            (own[CONTEXT_TOKENS], own[metric])
-            for _, own in sorted(by_k.items())
-            if metric in own and own.get(CONTEXT_TOKENS, 0) > 0
-        ]
-        for method, by_k in found.items()
-    }
-
-
 def _scattered(
     shown: Sequence[tuple[str, Mapping]],
     price: np.ndarray,
     unit: str,
     title: str,
-    curves: Curves,
 ) -> Figure:
     """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`.
 
@@ -115,17 +87,11 @@ def _scattered(
     names = [label(name) for name, _ in shown]
     height = max(_HEIGHT, _ROW * len(names) + _AROUND)
     certain = np.array([can_differ(row["n"]) for _, row in shown])
-    notes = ["line: 95% interval" if certain.any() else "too few questions for intervals"]
-    notes += ["thin: other numbers of passages"] * bool(curves)
-    figure = new_figure(_WIDTH, height, "\n".join([title, "; ".join(notes)]))
+    note = "line: 95% interval" if certain.any() else "too few questions for intervals"
+    figure = new_figure(_WIDTH, height, f"{title}\n{note}")
     quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
     axes = new_axes(figure, x=unit, y=quality)
-    of_curves = [x for points in curves.values() for x, _ in points]
-    _scale_price(axes, np.concatenate([price, np.array(of_curves)]))
-    for i, points in enumerate(curves.values()):
-        x, y = np.array(points).T
-        colour = COLOURS[i % len(COLOURS)]
-        axes.plot(x, scale * y, color=colour, linewidth=1, marker=".", markersize=4, alpha=0.7)
+    _scale_price(axes, price)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
     axes.vlines(price[certain], low[certain], high[certain], color=_INTERVAL, linewidth=1)

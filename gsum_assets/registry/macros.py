@@ -188,7 +188,7 @@ SELECT query_id, q.text AS question, a.value AS first_score, b.value AS second_s
 FROM scores AS a JOIN scores AS b USING (corpus, query_id, metric)
 JOIN queries AS q USING (corpus, query_id)
 WHERE corpus = in_corpus AND a.method = first_method AND b.method = second_method
-  AND metric = by_metric AND a.k IS NULL AND b.k IS NULL
+  AND metric = by_metric
 ORDER BY difference DESC
 """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import ALL, of_kind
+from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
@@ -106,10 +106,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         n_questions={kind: sum(row["kind"] == kind for row in queries) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
         own_judge=own_judge_note(stored.judgements),
-        compared=[
-            _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
-            for board in all_boards
-        ],
+        compared=[_compared(board, costs, stored.corpus) for board in all_boards],
         index_costs=[cost for cost in shown if cost["stage"] == "index"],
         query_costs=[cost for cost in shown if cost["stage"] == "query"],
         verdicts=_verdicts(stored),
@@ -171,7 +168,7 @@ def _shade(question: Question, value: float, metric: str) -> int:
     return round(4 * (value - low) / (high - low)) if high > low else 0
 
 
-def _compared(board: Board, costs: Sequence[Mapping], curves: pa.Table, corpus: str) -> Compared:
+def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
     about = f"{corpus}, {board.kind} questions"
     ranking = method_ranking_figure({board.kind: board.ranked}, corpus)
     priced = {row["method"] for row in costs if row["stage"] == "query" and row["n"]}
@@ -181,7 +178,7 @@ def _compared(board: Board, costs: Sequence[Mapping], curves: pa.Table, corpus: 
         cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
     read = None
     if any(CONTEXT_TOKENS in rows for _, rows in board.ranked):
-        figure = quality_read_figure(board.ranked, curves, about)
+        figure = quality_read_figure(board.ranked, about)
         read = _plot(figure, f"Scatter plot of quality against the tokens read: {about}")
     return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), read, cost)
 

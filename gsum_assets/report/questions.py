@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import ALL, main_scores
+from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.plots.main_metrics import has_best, main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
 from gsum_assets.report.sentences import Anchors, Piece, Text, pieces_of, spans_of
@@ -128,7 +128,7 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     sources = _of(stored.answer_sources, query_ids)
     for row in sources:
         rows_of[row["query_id"], row["method"]].sources[row["sample"]].append(row)
-    for row in _of(main_scores(stored.scores), query_ids):
+    for row in _of(stored.scores, query_ids):
         rows_of[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
     contexts = [context for rows in rows_of.values() for context in rows.contexts.values()]
     chunks = {row["chunk_id"]: row for row in stored.sources.to_pylist()}

@@ -19,10 +19,10 @@ from gsum_resources.store.lazy import lazy_rows
 from gsum_resources.store.parquet_store import ParquetStore
 
 _RESULTS = ("summaries", "answer_sources", "contexts", "scores")
-_OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")
+_OTHERS = ("leaderboard", "comparisons", "costs", "win_rates", "judgements", "queries")
 _NOT_OF_INDEX = (
     *("documents", "rejected_documents", "generated_questions", "leaderboard"),
-    *("curves", "comparisons", "costs", "win_rates", *APPENDED),
+    *("comparisons", "costs", "win_rates", *APPENDED),
 )
 
 
@@ -60,7 +60,6 @@ class Stored:
     titles: dict[str, str]
     known: Corpus
     leaderboard: pa.Table
-    curves: pa.Table
     comparisons: pa.Table
     costs: pa.Table
     win_rates: pa.Table

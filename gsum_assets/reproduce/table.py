@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import main_scores
 from gsum_assets.evaluation.judges.ratings import rating_scores
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.pipeline.tables import TABLES
@@ -52,7 +51,7 @@ def read_scores(parts: Sequence[Part]) -> Scores:
 def _stored(part: Part) -> Iterator[tuple[str, str, str, float]]:
     """Yield method, metric, question and value of a part."""
     for method, rows in _read(part, "scores"):
-        for row in main_scores(rows).to_pylist():
+        for row in rows.to_pylist():
             yield method, row["metric"], row["query_id"], row["value"]
     for method, rows in _read(part, "rankings", ["query_id", "latency_s"]):
         for row in rows.to_pylist():

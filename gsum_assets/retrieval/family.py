@@ -55,8 +55,6 @@ FAMILY = Family(
     ),
     default=("bm25", "dense", "hybrid"),
     settings=RetrievalSettings,
-    k="retrieval.k",
-    without_k=("full_context",),
     supported_questions=askable,
     filtered=tuple(RETRIEVERS),
     costs=[

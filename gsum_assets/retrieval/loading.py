@@ -110,7 +110,7 @@ def contexts_of(inputs: Inputs, k: int) -> pa.Table:
 def main_contexts(inputs: Inputs) -> pa.Table:
     """Return `contexts_of` for the k of `[retrieval]`, of a list its main one."""
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    return contexts_of(inputs, settings.main_k)
+    return contexts_of(inputs, settings.k)
 
 
 class LateTexts(Sequence[str]):

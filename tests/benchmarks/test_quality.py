@@ -105,8 +105,6 @@ def test_control_reads_at_least_as_many_tokens_where_it_can():
     read = {"q0": 90.0, "q1": 100.0, "q2": 101.0, "q3": 450.0, "q4": 900.0}
     matched = at_equal_tokens(control, Row({TOKENS: read}, {}))
     assert matched["rouge1"] == {"q0": 0.1, "q1": 0.1, "q2": 0.2, "q3": 0.5, "q4": 0.5}
-    with pytest.raises(ValueError, match=r"'retrieval\.k = "):
-        at_equal_tokens(Row({}, {}), Row({TOKENS: read}, {}))
 
 
 def test_differences_at_equal_tokens_are_from_the_longer_control():
@@ -157,9 +155,8 @@ def run_by(scores, started):
             for method in methods.split(","):
                 values = zip(asked, scores[method].values(), strict=True)
                 rows = [
-                    {"query_id": q, "metric": "rouge1", "k": k, "value": value, "latency_s": 0.0}
+                    {"query_id": q, "metric": "rouge1", "value": value, "latency_s": 0.0}
                     for q, value in values
-                    for k in (None, 3)
                 ]
                 rows = table.schema.empty_table().from_pylist(rows, table.schema)
                 store.write(table, Partition(corpus, method=method), rows, Provenance("", ""))

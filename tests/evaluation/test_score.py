@@ -132,8 +132,7 @@ def test_unanswered_question_scores_0() -> None:
 
 def scored(**values: list[tuple[str, float]]) -> pa.Table:
     rows = [
-        {"query_id": q, "metric": "rouge1", "k": None, "value": v, "latency_s": 0.5}
-        | {"method": method}
+        {"query_id": q, "metric": "rouge1", "value": v, "latency_s": 0.5} | {"method": method}
         for method, found in values.items()
         for q, v in found
     ]

@@ -91,7 +91,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     chunks = rows_of(TABLES["chunks"], chunk_documents(texts, small))
     rows = rows_of(TABLES["documents"], documents)
     apart = {"graphrag.merging": {"aliases": False}}  # as the imported corpus.toml has it
-    inputs = inputs_of(rows, chunks, Scripted(refuse), overrides=apart, folder=folder)
+    inputs = inputs_of(rows, chunks, Scripted(refuse), apart, folder=folder)
     return inputs.with_tables(run(INDEX, inputs))
 
 

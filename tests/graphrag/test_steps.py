@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -27,12 +28,15 @@ EXTRACTION = INDEX[0]
 class Sections:
     """Settings that have every step read all that it may, and built-in prompts."""
 
+    def __init__(self, **chosen: Any) -> None:
+        self._chosen = {"answer": {"max_words": 50}, **chosen}
+
     def section(self, corpus: str, name: str) -> Any:
         """Return the contents of `corpus.toml` or the text of a prompt."""
         table, _, rest = name.partition(".")
         if table == "prompts":
             return PROMPTS.built_in[rest.partition(".")[2]].text
-        return {"answer": {"max_words": 50}}.get(name, {})
+        return self._chosen.get(name, {})
 
 
 class Recorded(dict[str, Any]):
@@ -60,7 +64,13 @@ def inputs_in(folder: Path | None, **more: Any) -> Inputs:
     return inputs_of(documents, pa.Table.from_pylist(chunks), model, folder=folder, **more)
 
 
-def inputs_of(documents: pa.Table, chunks: pa.Table, model: LanguageModel, **more: Any) -> Inputs:
+def inputs_of(
+    documents: pa.Table,
+    chunks: pa.Table,
+    model: LanguageModel,
+    sections: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,
+) -> Inputs:
     """A corpus of documents and chunks with their vectors, and a question."""
     query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
     embedder = HashEmbedder()
@@ -78,7 +88,8 @@ def inputs_of(documents: pa.Table, chunks: pa.Table, model: LanguageModel, **mor
         "embedding_model": embedder,
     }
     tables = {name: Lazy.of(one) for name, one in there.items()}
-    return Inputs({**tables, "corpus_settings": Sections()}, "tales", **more)
+    tables["corpus_settings"] = Sections(**sections)  # type: ignore[assignment]
+    return Inputs(tables, "tales", **more)
 
 
 def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tests.pipeline.homes import (
 pytestmark = pytest.mark.usefixtures("only_tables")
 ANSWERS = ["retrieval/answer_sources", "retrieval/summaries"]  # written in one step
 RESULTS = ["retrieval/rankings", "retrieval/contexts", *ANSWERS, "retrieval/scores"]
-BOARD = ["comparisons", "costs", "curves", "leaderboard"]  # written in one step
+BOARD = ["comparisons", "costs", "leaderboard"]  # written in one step
 
 
 class BrokenEmbedder(HashEmbedder):

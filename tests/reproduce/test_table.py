@@ -81,7 +81,7 @@ def part_of(root: Path, rows: dict[str, list[str]]) -> Part:
 
 def test_scores_and_ratings_are_read_by_row(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
-    score = {"query_id": "q1", "metric": "rouge1", "value": 0.25, "k": None}
+    score = {"query_id": "q1", "metric": "rouge1", "value": 0.25}
     rated = {"method": "bm25", "query_id": "q1", "judge": "llm_rater", "criterion": "lr1"}
     write_rows(store, "scores", Partition("c", method="bm25"), [score])
     write_rows(store, "judgements", Partition("c"), [{**rated, "opponent": None, "value": 1.0}])
