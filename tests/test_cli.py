@@ -278,7 +278,7 @@ def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path
         result = gsum("run", "two-meetings")
     assert result.exit_code == 1
     assert "retrieval/rankings: " in result.output
-    assert "table [retrieval]: [k]: give at least one number" in flat(result)
+    assert "table [retrieval]: key 'k' has value 0" in flat(result)
     assert "1 step failed" in result.output
     assert "two-meetings: general questions" in result.output
     assert "next:" not in result.output
