@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from gsum_assets.answering.collection_questions import (
     filled,
 )
 from gsum_assets.answering.scope import find_document, titles_in
+from gsum_assets.corpus.document_names import named_rows, shown_names
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sentences import QUOTED, Line, Sentence
 from gsum_assets.pipeline.result import count
@@ -90,7 +91,7 @@ def counted(
         "\n".join(line.mark + line.sentences[0].text for line in lines),
         [],
         f"kind of question: {asked.kind}; counted, not searched\nread: {size}" if explain else "",
-        _sources(_distinct(items), quoted, inputs, titles),
+        _sources(_distinct(items), quoted, inputs),
         method="sql",
         lines=lines,
         question=question,
@@ -194,9 +195,7 @@ def _pattern(term: str, words: Words, vocabulary: Sequence[str]) -> str:
     return pattern
 
 
-def _sources(
-    ids: Sequence[str], quoted: str, inputs: Inputs, titles: Mapping[str, str]
-) -> Sequence[Source]:
+def _sources(ids: Sequence[str], quoted: str, inputs: Inputs) -> Sequence[Source]:
     """Return the first passage of each document that has what is quoted, else its first one."""
     pattern = quoted.replace("//", r"\W+").replace("/", r"\b")
     sentence = re.compile(rf"(?!\s)[^\n.!?]*(?:{pattern})[^\n.!?]*[.!?]?", re.IGNORECASE)
@@ -211,4 +210,5 @@ def _sources(
         span = {"start_char": chunk["start"] + start, "end_char": chunk["start"] + end}
         quotes.append({**span, "chunk_id": chunk["chunk_id"], "rank": rank, "kind": QUOTED})
     locate = Locations(inputs.tables["document_sections"].rows_with("document_id", ids))
-    return Sources(passages, titles, chunks, locate, quotes).listed()
+    names = shown_names(named_rows(inputs.tables["documents"]))
+    return Sources(passages, names, chunks, locate, quotes).listed()

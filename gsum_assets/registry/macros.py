@@ -41,7 +41,7 @@ _CORPORA_COLUMNS = {
 }
 
 _PASSAGES = """
-SELECT c.corpus, c.document_id, d.title, c.position, c.text, c.n_tokens,
+SELECT c.corpus, c.document_id, d.title, d.date, c.position, c.text, c.n_tokens,
        c.start AS start_char, c."end" AS end_char, c.chunk_id
 FROM chunks AS c JOIN documents AS d USING (corpus, document_id)
 """

@@ -6,12 +6,14 @@ all of which a summary is requested ("Summarize the minutes of June"), and a com
 mention documents.
 """
 
+import operator
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from typing import Any
 
 from gsum_assets.corpus.document_names import file_stem
 from gsum_resources.text.dates import MONTHS, Date, month_names
@@ -23,9 +25,16 @@ MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for 
 _FEWEST_WORDS = 3  # of a search query
 _MOST_INITIALS = 6  # words of a question that an acronym may replace, beyond the name's length
 _MONTH = re.compile(  # behind a word, and without a day
-    rf"(?<=[^\W\d] )({'|'.join([*map(str.title, MONTHS), *(m for m in MONTHS if len(m) > 5)])})"
+    r"(?<!\w)([^\W\d]+) "
+    rf"({'|'.join([*map(str.title, MONTHS), *(m for m in MONTHS if len(m) > 5)])})"
     r"\b(?! \d{1,2}\b)(?: (\d{4}))?"
 )
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(("after", "nach", "après"), operator.gt),
+    **dict.fromkeys(("since", "from", "seit", "ab", "depuis"), operator.ge),
+    **dict.fromkeys(("before", "vor", "avant"), operator.lt),
+    **dict.fromkeys(("until", "till", "by", "bis"), operator.le),
+}
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _FILLERS = frozenset(
     ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
@@ -149,15 +158,26 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
 
 
 def _of_month(question: str, dates: Mapping[str, Date]) -> tuple[Sequence[str], str]:
-    """Return the documents of the only month that a question names, and its name in lower case."""
+    """Return the documents of the only month that a question names, or after or before it.
+
+    A month without a year is that of any year; after and before it, of the last one. The name of
+    the month is in lower case.
+    """
     named = _MONTH.findall(question)
-    name, year = named[0] if len(named) == 1 else ("", "")
-    asked = MONTHS.get(name.lower()), int(year or 0)
-    return [
+    if len(named) != 1 or not dates:
+        return (), ""
+    ((word, name, year),) = named
+    compared = _COMPARED.get(word.lower(), operator.eq)
+    last = max(day.year for day, _ in dates.values())
+    ids = [
         document_id
         for document_id, (day, _) in dates.items()
-        if asked in ((day.month, day.year), (day.month, 0))
-    ], name.lower()
+        if compared(
+            (last if compared is operator.eq and not year else day.year, day.month),
+            (int(year or last), MONTHS[name.lower()]),
+        )
+    ]
+    return ids, name.lower()
 
 
 def _only_named(wanted: frozenset[str], names: Mapping[tuple[str, ...], list[str]]) -> list[str]:
