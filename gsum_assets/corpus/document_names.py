@@ -9,12 +9,11 @@ from typing import Any
 
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.records import TEXT_SUFFIXES
-from gsum_resources.text.dates import Date, month_names
+from gsum_resources.text.dates import MONTH_NAMES, Date
 
 NAMED = ("document_id", "title", "file", "date", "date_source")
 """The columns of `documents` that name a document."""
 
-_LONGEST = 100  # characters of a title or a file's name
 _ORDER = re.compile(r"^\d{1,3}[-_. ]+(?=\D)")
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 _EXTENSION = re.compile(
@@ -36,12 +35,13 @@ def file_stem(file: str) -> str:
     return _EXTENSION.sub("", re.split(r"/|--", file)[-1])
 
 
-def shown_name(row: Mapping[str, Any]) -> str:
+def shown_name(row: Mapping[str, Any], longest: int = 1_000) -> str:
     """Return the title of a document, with the name of its file and its date if it has neither.
 
     A file's name whose words are in the title is not repeated, nor is the time of a file shown.
+    Title and file have at most `longest` characters each.
     """
-    title, stem = row["title"][:_LONGEST], file_stem(row.get("file") or "")[:_LONGEST]
+    title, stem = row["title"][:longest], file_stem(row.get("file") or "")[:longest]
     if title == row["document_id"] and stem:  # it has none
         title = title.replace("--", "/")
     words = _words(_ORDER.sub("", stem))
@@ -52,9 +52,9 @@ def shown_name(row: Mapping[str, Any]) -> str:
     return f"{title} ({', '.join(details)})" if details else title
 
 
-def shown_names(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of documents as they are shown, by id."""
-    return {row["document_id"]: shown_name(row) for row in rows}
+def shown_names(rows: Iterable[Mapping[str, Any]], longest: int = 1_000) -> dict[str, str]:
+    """Return the names of documents as they are shown, by id; see `shown_name`."""
+    return {row["document_id"]: shown_name(row, longest) for row in rows}
 
 
 def says_more(location: str, name: str) -> bool:
@@ -66,7 +66,7 @@ def says_more(location: str, name: str) -> bool:
 def searched_name(row: Mapping[str, Any]) -> str:
     """Return what a search may name a document by: title, file, and date, in several languages."""
     date = stated_date(row)
-    day = f"{date.day.year} {date.day.day} {month_names(date.day.month)}" if date else ""
+    day = f"{date.day.year} {date.day.day} {MONTH_NAMES[date.day.month - 1]}" if date else ""
     return f"{row['title']} {file_stem(row.get('file') or '')} {day}".replace("_", " ")
 
 

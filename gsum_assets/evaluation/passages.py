@@ -13,6 +13,7 @@ from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 
+_LONGEST_TITLE = 100  # characters
 LabelOf = Callable[[Mapping[str, Any]], str]
 """Returns where a row of `contexts` comes from, as a language model is shown it."""
 KEY_POINT = "key point"
@@ -72,8 +73,8 @@ def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]
     """Return the function that labels passages of documents; None: `model` reads no labels."""
     if getattr(model, "only_quotes", False):
         return None
-    rows = named_rows(inputs.tables["documents"])
-    names = shown_names(row for row in rows if row["document_id"] in document_ids)
+    wanted, rows = frozenset(document_ids), named_rows(inputs.tables["documents"])
+    names = shown_names((r for r in rows if r["document_id"] in wanted), _LONGEST_TITLE)
     sections, chunks = (
         inputs.tables[name].rows_with("document_id", document_ids)
         for name in ("document_sections", "chunks")

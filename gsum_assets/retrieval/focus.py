@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import Any
 
 from gsum_assets.corpus.document_names import file_stem
-from gsum_resources.text.dates import MONTHS, Date, month_names
+from gsum_resources.text.dates import MONTH_NAMES, MONTHS, Date
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.vocabulary import content_stems
 
@@ -255,7 +255,7 @@ def _days(date: Date | None) -> Iterator[tuple[str, ...]]:
     if date and not date.is_month:
         year, month, day = date.day.isoformat().split("-")
         yield year, month, day
-        for name in month_names(date.day.month).split():
+        for name in MONTH_NAMES[date.day.month - 1].split():
             yield from ((day.lstrip("0"), name, year), (name, day.lstrip("0"), year))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 _LINES, _CHARS = 12, 3_000  # of the beginning of a text
 _LONGEST = 120  # characters of a line that is no sentence
 _DIGITS = re.compile(r"\d{4}")
-_MONTHS = (
+MONTH_NAMES = (
     "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari",
     "february feb februar février févr fév febrero febbraio fevereiro februari",
     "march mar märz mars marzo março maart mrt",
@@ -26,7 +26,9 @@ _MONTHS = (
     "november nov novembre noviembre novembro",
     "december dec dezember dez décembre déc diciembre dicembre dezembro",
 )
-MONTHS = {name: n for n, names in enumerate(_MONTHS, 1) for name in names.split()}
+"""The names of each month in all languages that are read, separated by blanks."""
+
+MONTHS = {name: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()}
 """The number of each month, by its names in lower case."""
 
 _Y = r"(?P<y>(?:1[5-9]|20)\d\d)(?!\d)"
@@ -86,10 +88,6 @@ class Date(NamedTuple):
     is_month: bool
 
 
-_Place = tuple[Date, str, str]
-"""A date in a line, and what stands before and after it."""
-
-
 def date_of_text(text: str, title: str = "") -> Date | None:
     """Return the date that a document states in its first lines.
 
@@ -119,46 +117,38 @@ def date_of_name(name: str) -> Date | None:
     return found[0] if found else None
 
 
-def month_names(month: int) -> str:
-    """Return the names of a month, from 1, in all languages that are read, separated by blanks."""
-    return _MONTHS[month - 1]
-
-
 def _plain(line: str) -> str:
     """Return a line without the marks of Markdown; cells of a table are separated by commas."""
     line = re.sub(r"[*#>`]+", "", unicodedata.normalize("NFC", line))
     return " ".join(re.sub(r"\s*[|·•]\s*", ", ", line).split()).strip(" ,_")
 
 
-def _only_date(line: str) -> _Place | None:
+def _only_date(line: str) -> tuple[Date, str, str] | None:
     """Return the date of a line that has one, unless what stands before says that it is no date."""
     found = _dates(line)
     is_one = len({found_date for found_date, *_ in found}) == 1
     return found[0] if is_one and not _OF_OTHER.search(found[0][1]) else None
 
 
-def _dates(line: str) -> list[_Place]:
-    """Return the days in a line, in order, or without any the months; both readings of 3/4/2024."""
+def _dates(line: str) -> list[tuple[Date, str, str]]:
+    """Return the days in a line, in order, else its months, and what stands before and after each.
+
+    3/4/2024 is read in both ways.
+    """
     for forms in _FORMS:
-        matches = [match for form in forms for match in form.finditer(line)]
-        matches.sort(key=re.Match.start)
-        dated = [(match, _day(match)) for match in matches]
-        if places := [
-            (Date(day, forms is _FORMS[1]), line[: match.start()], line[match.end() :])
-            for match, day in dated
-            if day
-        ]:
+        matches = sorted((m for form in forms for m in form.finditer(line)), key=re.Match.start)
+        read = [(_date(m.groupdict()), line[: m.start()], line[m.end() :]) for m in matches]
+        if places := [(found, before, after) for found, before, after in read if found]:
             return places
     return []
 
 
-def _day(match: re.Match[str]) -> date | None:
-    groups = match.groupdict()
-    year = int(groups["y"])
-    month = MONTHS[groups["name"].lower()] if "name" in groups else int(groups["m"])
-    if "d" not in groups and "name" not in groups and month == (year + 1) % 100:
+def _date(parts: dict[str, str]) -> Date | None:
+    year, is_month = int(parts["y"]), "d" not in parts
+    month = MONTHS[parts["name"].lower()] if "name" in parts else int(parts["m"])
+    if is_month and "name" not in parts and month == (year + 1) % 100:
         return None  # 2010-11 is a year of school or of budget
     try:
-        return date(year, month, int(groups.get("d") or 1))
+        return Date(date(year, month, int(parts.get("d", 1))), is_month)
     except ValueError:
         return None
