@@ -1,8 +1,7 @@
 """Exact answers to questions about a collection itself, by SQL over the table `documents`."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from gsum_assets.answering.collection_questions import (
     declared,
     filled,
 )
-from gsum_assets.answering.scope import find_document, titles_in
+from gsum_assets.answering.scope import find_document
 from gsum_assets.corpus.document_names import named_rows, shown_names
 from gsum_assets.corpus.sections import Locations
 from gsum_assets.evaluation.answer_sentences import QUOTED, Line, Sentence
@@ -50,11 +49,12 @@ def counted(
         return None
     import duckdb
 
-    kind, titles = declared()["kinds"][asked.kind], titles_in(inputs.tables["documents"])
+    kind, named = declared()["kinds"][asked.kind], list(named_rows(inputs.tables["documents"]))
     columns = [name for name in _COLUMNS if "date" not in name or name in kind["sql"]]
     parts = inputs.tables["documents"].parts()
     documents = pa.concat_tables([part.columns(columns) for part in parts])
     if document is not None:
+        titles = {row["document_id"]: row["title"] for row in named}
         document_id = find_document(document, titles, inputs.corpus)
         documents = documents.filter(pc.equal(documents["document_id"], document_id))
     corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
@@ -76,14 +76,13 @@ def counted(
     may_be_zero = kind.get("may_be_zero") and len(readings) == 1
     if not documents.num_rows or not (rows or may_be_zero):
         return None
-    n, size = len(rows), count(documents.num_rows, "document")
+    names, n, size = shown_names(named), len(rows), count(documents.num_rows, "document")
     shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
     head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
-    labels = Counter(row["label"] for row in rows if "label" in row)
     items = [
-        (label if labels[label] == 1 else f"{label} ({row['document_id']})", row["document_id"])
+        (row.get("label") or names[row["document_id"]] + row.get("detail", ""), row["document_id"])
         for row in rows
-        if (label := row.get("label"))
+        if "document_id" in row
     ]
     lines = _lines(head, items, f"SQL{', of the documents where ' * bool(where)}{where}: {sql}")
     quoted = values["quoted"] or kind.get("quoted", "")
@@ -91,7 +90,7 @@ def counted(
         "\n".join(line.mark + line.sentences[0].text for line in lines),
         [],
         f"kind of question: {asked.kind}; counted, not searched\nread: {size}" if explain else "",
-        _sources(_distinct(items), quoted, inputs),
+        _sources(_distinct(items), quoted, inputs, names),
         method="sql",
         lines=lines,
         question=question,
@@ -125,7 +124,8 @@ def joined(answers: Sequence[Answer]) -> Answer:
             numbers = [len(sources) + number for number in sentence.numbers]
             lines.append(Line(of.mark, [replace(sentence, text=text, numbers=numbers)]))
         sources += [replace(s, title=f"{answer.corpus}: {s.title}") for s in answer.sources]
-        passages += [{"node_id": s.node_id, "corpus": answer.corpus} for s in answer.sources]
+        of_corpus = [{"node_id": s.node_id, "corpus": answer.corpus} for s in answer.sources]
+        passages += [{**row, "rank": rank} for rank, row in enumerate(of_corpus, len(passages) + 1)]
     text = "\n".join(line.mark + line.sentences[0].text for line in lines)
     return replace(answers[0], text=text, lines=lines, sources=sources, passages=passages)
 
@@ -195,7 +195,9 @@ def _pattern(term: str, words: Words, vocabulary: Sequence[str]) -> str:
     return pattern
 
 
-def _sources(ids: Sequence[str], quoted: str, inputs: Inputs) -> Sequence[Source]:
+def _sources(
+    ids: Sequence[str], quoted: str, inputs: Inputs, names: Mapping[str, str]
+) -> Sequence[Source]:
     """Return the first passage of each document that has what is quoted, else its first one."""
     pattern = quoted.replace("//", r"\W+").replace("/", r"\b")
     sentence = re.compile(rf"(?!\s)[^\n.!?]*(?:{pattern})[^\n.!?]*[.!?]?", re.IGNORECASE)
@@ -210,5 +212,4 @@ def _sources(ids: Sequence[str], quoted: str, inputs: Inputs) -> Sequence[Source
         span = {"start_char": chunk["start"] + start, "end_char": chunk["start"] + end}
         quotes.append({**span, "chunk_id": chunk["chunk_id"], "rank": rank, "kind": QUOTED})
     locate = Locations(inputs.tables["document_sections"].rows_with("document_id", ids))
-    names = shown_names(named_rows(inputs.tables["documents"]))
     return Sources(passages, names, chunks, locate, quotes).listed()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
@@ -22,6 +23,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.oracles import ORACLES
+from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
@@ -127,7 +129,7 @@ def test_document_is_named_by_its_title() -> None:
     titles = {"a1": "The Mill", "a2": "The mill", "b": "Ferry"}
     assert find_document("ferry ", titles, "c") == "b"
     assert find_document("a1", titles, "c") == "a1"
-    with pytest.raises(CorpusError, match=r"2 documents with the title 'the mill'.*'a1', 'a2'"):
+    with pytest.raises(CorpusError, match=r"2 documents with the name 'the mill'.*'a1', 'a2'"):
         find_document("the mill", titles, "c")
     with pytest.raises(CorpusError, match=r"no document 'Fery'; did you mean 'Ferry'"):
         find_document("Fery", titles, "c")
@@ -140,6 +142,20 @@ def test_language_model_completes_a_follow_up(indexed: House) -> None:
     second = conversation.ask("and why?")
     assert second.question == "and why?"
     assert second.understood.startswith("What about cedar?")  # by the model, which repeats passages
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which documents mention the boat?", "List the titles.", "Which is the longest file?"],
+)
+def test_the_sql_of_a_count_gives_the_same_in_the_home(indexed: House, question: str) -> None:
+    counted = answer(indexed, question, "bm25")
+    *_, sql = counted.text.partition("SQL: ")
+    with duckdb.connect() as connection:
+        define_views(connection, indexed.store, TABLES.values())
+        rows = connection.execute(sql).fetchall()
+    assert [row[0] for row in rows] == [source.document_id for source in counted.sources]
+    assert rows
 
 
 def test_rewritten_table_is_read_again(indexed: House) -> None:
