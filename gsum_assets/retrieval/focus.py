@@ -154,17 +154,17 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
         rest = f"{rest[:start]} {rest[end:]}"
     is_enough = len(_words(rest)) >= _FEWEST_WORDS
     rest = " ".join(rest.split()) if is_enough else question
-    return Focus(mentions, compares, _of_month(question, known.dates), rest)
+    return Focus(mentions, compares, _of_month(question, known), rest)
 
 
-def _of_month(question: str, dates: Mapping[str, Date]) -> tuple[Sequence[str], str]:
+def _of_month(question: str, titles: Titles) -> tuple[Sequence[str], str]:
     """Return the documents of the only month that a question names, or after or before it.
 
     A month without a year is that of any year; after and before it, of the last one. The name of
-    the month is in lower case.
+    the month is in lower case. Without a date of most documents there are none.
     """
-    named = _MONTH.findall(question)
-    if len(named) != 1 or not dates:
+    named, dates = _MONTH.findall(question), titles.dates
+    if len(named) != 1 or 2 * len(dates) <= len(titles):
         return (), ""
     ((word, name, year),) = named
     compared = _COMPARED.get(word.lower(), operator.eq)

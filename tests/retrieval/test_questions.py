@@ -135,6 +135,8 @@ def test_names_of_files_and_dates_select_their_documents(
     focus = focus_of(question, Titles(dict.fromkeys(ids, "Minutes"), dates))
     assert focus.mentions == mentions
     assert mentions or list(focus.months[0]) == months
+    seldom = Titles(dict.fromkeys([*ids, *"wxyz"], "Minutes"), dates)
+    assert not focus_of(question, seldom).months[0]  # most documents have no date
 
 
 def test_leading_file_number_is_not_part_of_a_name() -> None:
