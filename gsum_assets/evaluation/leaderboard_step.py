@@ -18,7 +18,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.plots.method_ranking import method_ranking
-from gsum_assets.plots.quality_cost import quality_cost, quality_read
+from gsum_assets.plots.quality_cost import quality_cost
 from gsum_resources.store.appended import LEDGERS
 
 _FOR_COSTS = ("documents", *LEDGERS)  # of the documents only the number
@@ -89,17 +89,10 @@ def _shown(corpus: str, board: pa.Table, spent: pa.Table, note: str | None) -> M
         )
         for kind, methods in ranked.items()
     }
-    read = {
-        f"quality_and_tokens_read_{kind}": Picture(
-            quality_read(methods, f"{title}: {kind} questions"),
-            f"quality against tokens read for {kind} questions",
-        )
-        for kind, methods in ranked.items()
-    }
     bars = {}
     if board.num_rows:
         bars = {"plot": Picture(method_ranking(ranked, title), "methods by score")}
     table = Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
     return {
-        "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
+        "leaderboard": {**bars, "leaderboard": table, **scatter},
     }

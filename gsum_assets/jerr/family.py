@@ -191,7 +191,7 @@ FAMILY = Family(
     "jerr",
     tuple(METHODS),
     index=INDEX,
-    studies=("bm25-lines", "jerr-pagerank", "jerr-ppr"),
+    studies=("bm25-lines", "jerr-pagerank"),
     question=(
         Step(
             _keywords,

@@ -14,12 +14,12 @@ class Method:
     reads : the 'lines' that are most relevant, those that nodes of the 'graph' lead to, the 'pages'
         of ReadAgent, or the 'units' of LongRAG.
     search : 'tree': by the relevance of line chunks; 'published': by keywords, as in the paper;
-        'pagerank': the paper's ablation; 'ppr': Personalized PageRank from relevant nodes (ours).
+        'pagerank': the paper's ablation.
     is_lexical : whether the relevance of a line chunk is BM25 alone.
     """
 
     reads: Literal["graph", "lines", "pages", "units"] = "lines"
-    search: Literal["", "tree", "published", "pagerank", "ppr"] = ""
+    search: Literal["", "tree", "published", "pagerank"] = ""
     is_lexical: bool = False
 
 
@@ -29,7 +29,6 @@ METHODS: Mapping[str, Method] = {
     "jerr-search": Method("graph", "tree"),
     "jerr-published": Method("graph", "published"),
     "jerr-pagerank": Method("graph", "pagerank"),
-    "jerr-ppr": Method("graph", "ppr"),
     "readagent": Method("pages"),
     "longrag": Method("units"),
 }

@@ -162,7 +162,7 @@ def search(
         if method.search in ("tree", "published"):
             seed = int(hash_texts([_SEED, query_id], 4), 16)
             tree = tree_search(scope.children, gains, settings.n_simulations, seed, is_published)
-        scores = by_reward(tree) if tree else by_pagerank(scope, gains)
+        scores = by_reward(tree) if tree else by_pagerank(scope)
         nodes = _by_turns(scope, scores, relevant)
         step_of = {node: step for step, node in enumerate(tree.path if tree else (), start=1)}
         rows += [
@@ -193,19 +193,15 @@ def by_reward(tree: Searched) -> Mapping[int, float]:
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
-def by_pagerank(scope: Scope, gains: Gains) -> Mapping[int, float]:
-    """Return the Personalized PageRank of the best nodes, with restarts by gains or uniform."""
+def by_pagerank(scope: Scope) -> Mapping[int, float]:
+    """Return the PageRank of the best nodes."""
     n = len(scope.node_ids)
     if not n:
         return {}
     sources = [node for node, targets in enumerate(scope.children) for _ in targets]
     targets = [target for of_node in scope.children for target in of_node]
     graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
-    weights = np.array([sum(gain for _, gain in gains.get(node, ())) for node in range(n)])
-    if not weights.any():
-        weights = np.ones(n)
-    seeds = np.flatnonzero(weights)
-    ranks = personalized_pagerank(graph, seeds.tolist(), weights[seeds], RESTART).round(DECIMALS)
+    ranks = personalized_pagerank(graph, range(n), np.ones(n), RESTART).round(DECIMALS)
     best = np.argsort(-ranks, kind="stable")[:_MOST_RANKED].tolist()
     return {node: float(ranks[node]) for node in best if ranks[node] > 0}
 

@@ -1,4 +1,4 @@
-"""Plots of quality against the cost of a question, and against the tokens read."""
+"""Plot of quality against the cost of a question."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,7 @@ from gsum_assets.plots.figure import (
     new_axes,
     new_figure,
 )
-from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
+from gsum_assets.plots.main_metrics import is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
 from gsum_assets.statistics.comparisons import can_differ
 
@@ -46,22 +46,7 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     return _scattered(shown, price, unit, title)
 
 
-def quality_read_figure(methods: Ranked, title: str) -> Figure:
-    """Plot methods by the tokens that their answers were written from.
-
-    `methods` are methods with their rows of `leaderboard` for one kind of question.
-    """
-    metric = _first_metric(methods)
-    read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
-    shown = [(n, rows[metric]) for n, rows in methods if metric in rows and read.get(n, 0) > 0]
-    if not shown:
-        return empty_figure(f"{title}: tokens read are unknown")
-    tokens = np.array([read[name] for name, _ in shown])
-    return _scattered(shown, tokens, "tokens read for an answer", title)
-
-
 quality_cost = as_png(quality_cost_figure)
-quality_read = as_png(quality_read_figure)
 
 
 def _first_metric(methods: Ranked) -> str:

@@ -14,9 +14,9 @@ from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
 from gsum_assets.plots.judge_plots import win_rate_matrix_figure
-from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
+from gsum_assets.plots.main_metrics import main_metrics, scale_of, shown_value
 from gsum_assets.plots.method_ranking import method_ranking_figure
-from gsum_assets.plots.quality_cost import quality_cost_figure, quality_read_figure
+from gsum_assets.plots.quality_cost import quality_cost_figure
 from gsum_assets.report.board import Board, boards
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
@@ -40,11 +40,10 @@ class Plot(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A board with its plots; `read` and `cost` are None if tokens or costs are unknown."""
+    """A board with its plots; `cost` is None if costs are unknown."""
 
     board: Board
     ranking: Plot
-    read: Plot | None
     cost: Plot | None
 
 
@@ -176,11 +175,7 @@ def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
     if priced & {method for method, _ in board.ranked}:
         figure = quality_cost_figure(board.ranked, costs, about)
         cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
-    read = None
-    if any(CONTEXT_TOKENS in rows for _, rows in board.ranked):
-        figure = quality_read_figure(board.ranked, about)
-        read = _plot(figure, f"Scatter plot of quality against the tokens read: {about}")
-    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), read, cost)
+    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), cost)
 
 
 def _verdicts(stored: Stored) -> Verdicts | None:

@@ -1,4 +1,4 @@
-"""TF-IDF, and three controls: a random order, the reading order, and smoothed scores."""
+"""TF-IDF, and two controls: a random order, and the reading order."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,11 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
+from gsum_assets.retrieval.ranking import Scores, best_of_nodes
 from gsum_assets.retrieval.words import Words
-
-SMOOTHING = 0.3
-"""Weight of the previous and of the next chunk in `Smoothed`."""
 
 
 class TfIdf:
@@ -101,25 +98,4 @@ class FullContext:
         """Return scores from 1 for the first chunk towards 0, equal for every question."""
         n_chunks = len(self._collection.chunk_ids)
         nodes = np.tile(1 - np.arange(n_chunks) / max(n_chunks, 1), (len(questions), 1))
-        return Scores(nodes, best_of_nodes(nodes, self._collection))
-
-
-class Smoothed:
-    """Scores of a retriever plus `SMOOTHING` times the scores of the previous and next chunk.
-
-    At the ends of a document the chunk itself replaces the missing neighbour. A graph over
-    neighbouring passages has to exceed these.
-    """
-
-    def __init__(self, inner: Retriever, collection: Collection) -> None:
-        self._inner, self._collection = inner, collection
-        positions = np.arange(len(collection.chunk_ids))
-        self._previous, self._next = positions - 1, positions + 1
-        first, last = collection.starts[:-1], collection.starts[1:] - 1
-        self._previous[first], self._next[last] = first, last
-
-    def scores(self, questions: Questions) -> Scores:
-        """Return scores of up to 1 + 2 `SMOOTHING` times those of the inner retriever."""
-        inner = self._inner.scores(questions).nodes
-        nodes = inner + SMOOTHING * (inner[:, self._previous] + inner[:, self._next])
         return Scores(nodes, best_of_nodes(nodes, self._collection))

@@ -40,7 +40,6 @@ FAMILY = Family(
     "retrieval",
     METHODS,
     studies=(
-        "dense-smoothed",
         "oracle-evidence",
         "oracle-documents",
     ),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdf
+from gsum_assets.retrieval.baselines import FullContext, RandomOrder, TfIdf
 from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
@@ -18,13 +18,12 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "bm25": Bm25,
     "tfidf": TfIdf,
     "dense": lambda collection, _: Dense(collection),
-    "dense-smoothed": lambda collection, _: Smoothed(Dense(collection), collection),
     "hybrid": hybrid,
     "rrf": rrf,
     "full_context": lambda collection, _: FullContext(collection),
 }
 METHODS = (*RETRIEVERS, *ORACLES)
-NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
+NEED_VECTORS = frozenset({"dense", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
 """Of `gsum ask`, and of a corpus without questions; chosen on QMSum and ODSum-Story train."""
 

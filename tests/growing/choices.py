@@ -9,7 +9,7 @@ Tables = dict[str, dict[str, Any]]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "retrieval": ("bm25", "dense", "tfidf", "hybrid", "full_context", "random"),
     "lightpal": ("passage_walk", "lightpal", "promptrank", "lightpal-embedding"),
-    "jerr": ("jerr-ppr", "jerr-search", "readagent", "longrag", "jerr-published", "jerr"),
+    "jerr": ("jerr-pagerank", "jerr-search", "readagent", "longrag", "jerr-published", "jerr"),
     "graphrag": (
         "graphrag-local",
         "graphrag-c0",

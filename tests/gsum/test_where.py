@@ -16,7 +16,7 @@ TEXTS = pd.DataFrame(
     ],
     columns=["document_id", "text", "kind", "date"],
 )
-METHODS = ["bm25", "dense", "hybrid", "rrf", "tfidf", "random", "full_context", "dense-smoothed"]
+METHODS = ["bm25", "dense", "hybrid", "rrf", "tfidf", "random", "full_context"]
 METHODS += ["evidence", "passage_walk", "lightpal", "gor", "gae"]
 
 

@@ -253,6 +253,6 @@ def test_explanation_lists_everything_in_order() -> None:
 
 
 def test_pagerank_has_no_visits_and_no_path() -> None:
-    lines = lines_of("jerr-ppr", ["ferry"])
+    lines = lines_of("jerr-pagerank", ["ferry"])
     assert lines[3].split() == ["PageRank", "node"]
     assert not any("best path" in line for line in lines)

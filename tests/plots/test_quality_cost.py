@@ -13,7 +13,6 @@ from gsum_assets.plots.method_ranking import method_ranking_figure, standing
 from gsum_assets.plots.quality_cost import (
     frontier,
     quality_cost_figure,
-    quality_read_figure,
     spread,
 )
 from tests.plots import toys
@@ -86,19 +85,6 @@ def test_svg_is_reproducible_without_dates_or_markup_in_names() -> None:
         texts = "".join(ElementTree.fromstring(svg).itertext())
         assert "gor" in texts
         assert "<b>&\ufffd" in texts
-
-
-def test_quality_against_tokens_needs_them() -> None:
-    ranked = toys.ranked(9, NAMES)["general"]
-    read = [
-        (name, {**rows, "context_tokens": {**rows["rouge1"], "mean": 1000.0 * i}})
-        for i, (name, rows) in enumerate(ranked, start=1)
-    ]
-    axes = quality_read_figure(read, "tales").axes[0]
-    assert axes.get_xlabel() == "tokens read for an answer"
-    points = np.concatenate([drawn.get_offsets() for drawn in axes.collections[-1:]])
-    assert sorted(points[:, 0]) == [1000.0 * i for i in range(1, len(read) + 1)]
-    assert quality_read_figure(ranked, "tales").axes == []
 
 
 heights = st.lists(st.floats(0, 1), min_size=1, max_size=12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdf
+from gsum_assets.retrieval.baselines import FullContext, RandomOrder, TfIdf
 from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
@@ -24,7 +24,6 @@ BASELINES = {
     "bm25 with bigrams": lambda scope: Bm25(scope, Words(bigrams=True)),
     "tfidf": TfIdf,
     "dense": Dense,
-    "dense-smoothed": lambda scope: Smoothed(Dense(scope), scope),
     "hybrid": hybrid,
     "rrf": rrf,
     "full_context": FullContext,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gsum_assets.plots.main_metrics import is_upper_bound
-from gsum_assets.retrieval.baselines import FullContext, RandomOrder, Smoothed, TfIdfIndex
+from gsum_assets.retrieval.baselines import FullContext, RandomOrder, TfIdfIndex
 from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import spans
@@ -39,16 +39,6 @@ def test_equal_vectors_tie_exactly_at_any_position():
     scores = Dense(many).scores(replace(toy_question("?"), embeddings=vectors[:1])).nodes
     assert len(np.unique(scores)) == 1
     assert [many.chunk_ids[i] for i in top(scores, many.chunk_ids, 3)[0]] == ["c0", "c1", "c10"]
-
-
-def test_smoothing_adds_a_share_of_neighbours_in_the_document():
-    here = collection()
-    questions = toy_questions(("the boat", None, 1))
-    own = Dense(here).scores(questions).nodes[0]  # apples 0, 1; boats 1, 1; clouds 0
-    found = Smoothed(Dense(here), here).scores(questions).nodes[0]
-    assert own.tolist() == [0, 1, 1, 1, 0]
-    # at an end the chunk itself stands for the neighbour it lacks
-    assert found.tolist() == pytest.approx([0.3, 1.3, 1.6, 1.6, 0])
 
 
 def test_text_is_most_similar_to_itself():
