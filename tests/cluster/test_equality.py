@@ -28,7 +28,7 @@ DOCUMENTS = {
 }
 N_CHARACTERS = 5_000  # of a document
 METHODS = {
-    "sample-meetings": "bm25,dense,passage_walk,gor,evidence,graphrag-c0,gae,jerr-search",  # and more
+    "sample-meetings": "bm25,dense,passage_walk,gor,evidence,graphrag-c0,gae,jerr-search",
     "sample-stories": "bm25",
 }
 WRITTEN = {"scores", "leaderboard", "graphrag.community_reports", "gae.clusters", "jerr.nodes"}
