@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gsum_resources.text.question_kinds import without_politeness
 
-_MOST_WORDS = 5  # of a term
+_MOST_WORDS = 5  # of a term, and terms of a question
 
 
 class CollectionQuestion(NamedTuple):
@@ -53,10 +53,13 @@ def _terms(text: str) -> tuple[Sequence[str], bool]:
         for piece in re.split(either if is_any else both, rest)
     ]
     is_clause = re.search(filled("{clause}"), rest, re.IGNORECASE)
-    is_long = any(len(term.split()) > _MOST_WORDS or '"' in term[1:] or not term for term in terms)
-    if is_clause or is_long or (is_any and re.search(both, rest)):
+    is_long = len(terms) > _MOST_WORDS or any(len(term.split()) > _MOST_WORDS for term in terms)
+    is_mixed = is_any and re.search(both, rest)
+    are_whole = len(quoted) == terms.count('"') == rest.count('"')  # terms that are quotations
+    if is_clause or is_long or is_mixed or not are_whole:
         return (), False
-    return [f'"{quoted.pop(0)}"' if term == '"' else term for term in terms], is_any
+    terms = [f'"{quoted.pop(0)}"' if term == '"' else term for term in terms]
+    return (terms if all(re.search(r"[^\W_]", term) for term in terms) else ()), is_any
 
 
 @cache

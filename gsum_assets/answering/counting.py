@@ -58,7 +58,7 @@ def counted(
         document_id = find_document(document, titles, inputs.corpus)
         documents = documents.filter(pc.equal(documents["document_id"], document_id))
     corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
-    of_corpus = f"documents WHERE corpus = '{inputs.corpus}'"
+    of_corpus = "documents WHERE corpus = '{}'".format(inputs.corpus.replace("'", "''"))
     with duckdb.connect() as connection:
         connection.register("documents", documents.append_column("corpus", corpus))
         if asked.kind == "speakers":
