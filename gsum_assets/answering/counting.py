@@ -49,10 +49,14 @@ def counted(
         return None
     import duckdb
 
-    kind, named = declared()["kinds"][asked.kind], list(named_rows(inputs.tables["documents"]))
+    kind = declared()["kinds"][asked.kind]
+    named = list(named_rows(inputs.tables["documents"]))
     columns = [name for name in _COLUMNS if "date" not in name or name in kind["sql"]]
     parts = inputs.tables["documents"].parts()
-    documents = pa.concat_tables([part.columns(columns) for part in parts])
+    try:
+        documents = pa.concat_tables([part.columns(columns) for part in parts])
+    except KeyError:  # an earlier version indexed them without dates
+        return None
     if document is not None:
         titles = {row["document_id"]: row["title"] for row in named}
         document_id = find_document(document, titles, inputs.corpus)
