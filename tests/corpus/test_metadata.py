@@ -180,6 +180,9 @@ def test_metadata_changes_a_row_of_documents_and_no_vector(house: House) -> None
         "mill": {"kind": "minutes", "modified": "2024-05-01"},
         "ferry": {"kind": "report", "modified": "2025-06-07"},
     }
+    rows = house.table("documents").sort_by("document_id")
+    assert rows["date"].to_pylist() == [date(2025, 6, 7), date(2024, 5, 1)]
+    assert set(rows["date_source"].to_pylist()) == {"file time"}
 
 
 @pytest.mark.parametrize(

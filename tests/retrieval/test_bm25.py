@@ -194,3 +194,14 @@ def test_words_of_a_document_s_name_count_in_each_of_its_passages() -> None:
     assert top(scores.nodes, here.chunk_ids)[0].tolist()[:2] == [1, 0]
     assert top(scores.documents, here.document_ids)[0].tolist()[:2] == [1, 0]
     assert (scores.nodes >= Bm25(here).scores(questions).nodes).all()
+
+
+def test_stored_index_of_names_is_that_of_the_present_names(cache: ArrayCache) -> None:
+    here = replace(collection(), cache=cache, text_digests=collection().document_ids)
+    for name in ("Jane Doe", "John Roe", "Jane Doe"):
+        names = [name, *["Minutes"] * (len(here.document_ids) - 1)]
+        found, fresh = (
+            Bm25(replace(each, document_names=names)).scores(toy_question("Jane Doe and the fox"))
+            for each in (here, collection())
+        )
+        np.testing.assert_array_equal(found.nodes, fresh.nodes)
