@@ -32,7 +32,7 @@ from gsum_resources.text.summarize import SummarySettings
 from gsum_resources.text.vocabulary import count_tokens
 
 NAME = "extractive"
-VERSION = "17"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "18"  # raise it with every change of a reply, so that memos of old replies expire
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
@@ -124,7 +124,8 @@ class ExtractiveModel:
         prepared = []
         for request in requests:
             started = time.perf_counter()
-            sentences = read_sentences(request.passages)
+            labels = request.labels if request.is_brief else ()
+            sentences = read_sentences(request.passages, labels)
             aspects = question_aspects(request.question)
             prepared.append(_Prepared(request, sentences, aspects, time.perf_counter() - started))
         started = time.perf_counter()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gsum_resources.text.asked_for import Asked, asked_for
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
@@ -20,26 +21,8 @@ _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a p
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
 _BY_OTHERS = 0.5  # factor where the question names a speaker
-_WITHOUT_NUMBER = 0.6  # factor where the question requests one
-_MONEY = (
-    r"\bhow much (?:money|do(?:es)?|did|is|are|was|were|has|have|will|would)\b"
-    r"|\b(?:costs?|price|fee)\b|\bkost(?:et|en|ete)\b|\bcoût\w*",
-    r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|pfund|livres?|free|kostenlos|gratis"
-    r"|gratuit\w*|nothing)\b",
-)
-_NUMBER = (
-    r"\bhow (?:many|much|long|old|far|often|big|large|tall|high|wide|deep|fast)\b"
-    r"|^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|year|time))\b"
-    r"|^\W*(?:wann|wie ?viele?|wie (?:lange|alt|oft|hoch|weit|groß)|quand|combien)\b",
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six"
-    r"|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty\S*|hundreds?|thousands?"
-    r"|millions?|dozens?|half|twice|daily|weekly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today"
-    r"|yesterday|tomorrow|january|february|march|april|june|july|august|september|october|november"
-    r"|december|spring|summer|autumn|winter|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert"
-    r"|tausend|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille)\b|[一二三四五六七八九十百千万]",
-)
-_REQUESTED = [(re.compile(asks, re.I), re.compile(has, re.I)) for asks, has in (_MONEY, _NUMBER)]
-"""What asks for a sum of money, a number or a date, and what a sentence has that names one."""
+_REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
+_LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
 
 
 def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> np.ndarray:
@@ -52,19 +35,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     passages is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
     """
     stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
-    above = [frozenset(content_stems(f"{s.heading} {s.lead}")) for s in sentences]
-    weights = {
-        word: math.log((len(stems) + 1) / (sum(word in held for held in stems) + 0.5))
-        for word in dict.fromkeys(content_stems(question))
-        if word not in CONTENTLESS
-    }
-    total = sum(weights.values()) or 1.0
-    shared = [
-        sum(w * (1 if word in held else _ABOVE * (word in context)) for word, w in weights.items())
-        / total
-        for held, context in zip(stems, above, strict=True)
-    ]
-    alone = _COSINE * relevant + _SHARED_WORDS * np.array(shared)
+    above = [frozenset(content_stems(f"{s.source} {s.heading} {s.lead}")) for s in sentences]
+    shared = _shares(question, stems, above)
+    alone = _COSINE * relevant + _SHARED_WORDS * shared
     bears = alone.copy()
     for i in range(1, len(sentences)):
         last, this = sentences[i - 1 : i + 1]
@@ -81,8 +54,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     named = {name for name in speakers if f" {' '.join(words(name))} " in asked}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
+    wanted = frozenset(content_stems(question)) - CONTENTLESS
     named_row = [
-        s.kind == "row" and not held.isdisjoint(weights)
+        s.kind == "row" and not held.isdisjoint(wanted)
         for s, held in zip(sentences, stems, strict=True)
     ]
     tables = {(s.run, s.lead) for s, is_named in zip(sentences, named_row, strict=True) if is_named}
@@ -90,20 +64,64 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         _OTHER_ROW if s.kind == "row" and (s.run, s.lead) in tables and not is_named else 1
         for s, is_named in zip(sentences, named_row, strict=True)
     ]
-    bears *= [1 if names else _WITHOUT_NUMBER for names in _names_it(question, sentences, stems)]
+    for asked in asked_for(question):
+        about = _about(asked, sentences, stems)
+        for i in about if asked.refers else ():
+            before = [j for j in (i - 2, i - 1) if j >= 0 and _goes_on(sentences[j], sentences[i])]
+            bears[i] = max([bears[i], *(_REFERS_BACK * bears[j] for j in before)])
+        bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
     return (1 - _OF_ITS_RUN) * bears + _OF_ITS_RUN * best[runs]
 
 
-def _names_it(
-    question: str, sentences: Sequence[Sentence], stems: Sequence[frozenset[str]]
-) -> Sequence[bool]:
-    """Return which sentences name the number that a question requests; all if it requests none."""
-    for asks, has in _REQUESTED:
-        if asks.search(question):
-            others = frozenset(content_stems(asks.sub(" ", question))) - CONTENTLESS
-            about = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
-            return [s.run in about and has.search(s.text) is not None for s in sentences]
-    return [True] * len(sentences)
+def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> bool:
+    """Return whether a sentence states the number or date that a question asks for.
+
+    It shares words with the question, those around it included, or is near to it. A question that
+    asks for neither is.
+    """
+    needed = [asked for asked in asked_for(question) if asked.is_needed]
+    stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
+    around = [
+        (*stems[max(0, i - 2) : i + 2], content_stems(f"{s.source} {s.heading} {s.lead}"))
+        for i, s in enumerate(sentences)
+    ]
+    shares = _shares(question, stems, [frozenset().union(*each) for each in around])
+    near = (shares >= _LEAST_SHARED) | (relevant >= _LEAST_COSINE)
+    return not needed or any(
+        near[i] and needed[0].has.search(sentence.text) for i, sentence in enumerate(sentences)
+    )
+
+
+def _shares(
+    question: str, stems: Sequence[frozenset[str]], above: Sequence[frozenset[str]]
+) -> np.ndarray:
+    """Return each sentence's share of the words of a question, by rarity, `(n_sentences,)`."""
+    weights = {
+        word: math.log((len(stems) + 1) / (sum(word in held for held in stems) + 0.5))
+        for word in dict.fromkeys(content_stems(question))
+        if word not in CONTENTLESS
+    }
+    shared = [
+        sum(w * (1 if word in held else _ABOVE * (word in context)) for word, w in weights.items())
+        for held, context in zip(stems, above, strict=True)
+    ]
+    return np.array(shared) / (sum(weights.values()) or 1.0)
+
+
+def _goes_on(before: Sentence, after: Sentence) -> bool:
+    """Return whether two sentences stand in one paragraph, or in one turn of speech."""
+    return (before.run, before.heading, before.speaker) == (after.run, after.heading, after.speaker)
+
+
+def _about(
+    asked: Asked, sentences: Sequence[Sentence], stems: Sequence[frozenset[str]]
+) -> frozenset[int]:
+    """Return which sentences state what is asked for, in a text with another word of it."""
+    others = frozenset(content_stems(asked.others)) - CONTENTLESS
+    runs = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
+    return frozenset(
+        i for i, s in enumerate(sentences) if s.run in runs and asked.has.search(s.text)
+    )

@@ -79,6 +79,7 @@ class Sentence:
     whole : False if a passage's border cuts its beginning or end.
     turn : index of its turn in the run.
     kind, lead, heading : as of `Record`.
+    source : the label of its passage, such as its document's name and date; "" if unknown.
     """
 
     text: str
@@ -89,6 +90,7 @@ class Sentence:
     kind: Kind = "prose"
     lead: str = ""
     heading: str = ""
+    source: str = ""
 
     @property
     def embedded(self) -> str:
@@ -104,18 +106,20 @@ class Sentence:
         return self.kind in ("row", "form", "list") and not self.speaker
 
 
-def read_sentences(passages: Sequence[str]) -> list[Sentence]:
+def read_sentences(passages: Sequence[str], sources: Sequence[str] = ()) -> list[Sentence]:
     """Return the distinct sentences of all passages, in document order as far as known.
 
-    Passages are given best first; overlapping ones are joined. Spoken sentences lose their
-    disfluencies; those that consist of noise are left out.
+    Passages are given best first, `sources` are their labels; overlapping ones are joined. Spoken
+    sentences lose their disfluencies; those that consist of noise are left out.
     """
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
     sentence_of: dict[str, Sentence] = {}
     for index, run in enumerate(runs):
+        label = next((s for p, s in zip(passages, sources, strict=False) if p.strip() in run), "")
         for sentence in _read_run(run, index, labels):
-            sentence_of.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
+            key = f"{label}\t{sentence.speaker}\t{sentence.text.lower()}"
+            sentence_of.setdefault(key, replace(sentence, source=label) if label else sentence)
     return list(sentence_of.values())
 
 

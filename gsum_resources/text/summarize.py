@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gsum_resources.text.bearing import bearing
+from gsum_resources.text.bearing import bearing, is_stated
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
@@ -64,6 +64,8 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
+            if not is_stated(reading.question, reading.sentences, relevant):
+                return []
             fact = is_settled_by_one(reading.question)
             if fact:
                 selection = replace(selection, shortest=2)  # "Marta did."

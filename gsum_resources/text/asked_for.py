@@ -1,0 +1,93 @@
+"""What a question asks for, such as a sum of money or a wish, and whether a sentence states it."""
+
+import re
+from typing import NamedTuple
+
+_COUNTED = (
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six"
+    r"|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty\S*|hundreds?|thousands?"
+    r"|millions?|dozens?|half|twice|daily|weekly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today"
+    r"|yesterday|tomorrow|january|february|march|april|june|july|august|september|october|november"
+    r"|december|spring|summer|autumn|winter|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert"
+    r"|tausend|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille)\b|[一二三四五六七八九十百千万]"
+)
+
+
+class _Form(NamedTuple):
+    asks: str
+    has: str
+    weight: float  # of a sentence without it
+    is_needed: bool  # whether nothing else answers the question
+    refers: bool = False  # whether the sentences before one that has it say what it is about
+
+
+_FORMS = (
+    _Form(
+        r"\bhow much (?:money|do(?:es)?|did|is|are|was|were|has|have|will|would)\b"
+        r"|\b(?:costs?|price|fee|salary|rent)\b|\bkost(?:et|en|ete)\b|\bcoût\w*",
+        r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|crowns?|pfund|livres?|free"
+        r"|kostenlos|gratis|gratuit\w*|nothing)\b|\d{2}",
+        0.6,
+        True,
+    ),
+    _Form(r"\b(?:which|what|welchem?) (?:year|jahr)\b", r"\b(?:1[5-9]|20)\d\d\b", 0.6, True),
+    _Form(
+        r"\bhow (?:many|much|long|old|far|often|big|large|tall|high|wide|deep|fast)\b"
+        r"|^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|time))\b"
+        r"|^\W*(?:wann|wie ?viele?|wie (?:lange|alt|oft|hoch|weit|groß)|quand|combien)\b",
+        _COUNTED,
+        0.6,
+        True,
+    ),
+    _Form(
+        r"\b(?:want(?:s|ed)?|wish(?:es|ed)?|ask(?:s|ed)? for|demand(?:s|ed)?|request(?:s|ed)?"
+        r"|will|fordert?e?|wünscht?e?)\b(?!.*\bhow (?:many|much)\b)",
+        r"\b(?:want|wish|ask|demand|would (?:like|rather)|should|must|need|please|let us|let's"
+        r"|i'd like|propose|move that|no|stop|fordern?|wünsche|möchte|soll(?:te)?n?)\b",
+        0.75,
+        False,
+    ),
+    _Form(
+        r"\b(?:not|never|no|against|refus\w+|reject\w+|absent|oppos\w+|nicht|keine?r?|gegen|pas)\b"
+        r"|n['’]t\b",
+        r"\b(?:not|no|none|never|nobody|against|refus\w+|reject\w+|abs(?:tain|ent)\w*|oppos\w+"
+        r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|kein\w*|gegen|enthielt\w*"
+        r"|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",
+        0.6,
+        False,
+        True,
+    ),
+)
+
+
+class Asked(NamedTuple):
+    """What a question asks for.
+
+    Attributes
+    ----------
+    has : what a sentence has that states it.
+    weight : of a sentence that does not.
+    is_needed : whether nothing else answers the question.
+    refers : whether sentences before may say what one is about: "Two voted against".
+    others : the question without the words that ask for it.
+    """
+
+    has: re.Pattern[str]
+    weight: float
+    is_needed: bool
+    refers: bool
+    others: str
+
+
+_COMPILED = [(re.compile(f.asks, re.I), re.compile(f.has, re.I), f) for f in _FORMS]
+
+
+def asked_for(question: str) -> list[Asked]:
+    """Return what a question asks for: money, a year, a number or date, a wish, what was not."""
+    found = []
+    for asks, has, form in _COMPILED:
+        if asks.search(question) and not (form.is_needed and any(one.is_needed for one in found)):
+            found.append(
+                Asked(has, form.weight, form.is_needed, form.refers, asks.sub(" ", question))
+            )
+    return found
