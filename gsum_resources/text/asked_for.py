@@ -13,6 +13,14 @@ _COUNTED = (
 )
 
 
+NOW = re.compile(
+    r"\b(?:latest|newest|most recent|recent(?:ly)?|current(?:ly)?|now(?:adays)?|today|at present|last"
+    r"|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
+    re.IGNORECASE,
+)
+"""What asks for the newest of several statements."""
+
+
 class _Form(NamedTuple):
     asks: str
     has: str
@@ -87,7 +95,6 @@ def asked_for(question: str) -> list[Asked]:
     found = []
     for asks, has, form in _COMPILED:
         if asks.search(question) and not (form.is_needed and any(one.is_needed for one in found)):
-            found.append(
-                Asked(has, form.weight, form.is_needed, form.refers, asks.sub(" ", question))
-            )
+            others = NOW.sub(" ", asks.sub(" ", question))
+            found.append(Asked(has, form.weight, form.is_needed, form.refers, others))
     return found

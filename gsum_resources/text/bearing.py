@@ -22,7 +22,7 @@ _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
 _BY_OTHERS = 0.5  # factor where the question names a speaker
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
-_LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
+_LEAST_SHARED, _LEAST_COSINE = 0.3, 0.5  # of a sentence that states what is asked for
 
 
 def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> np.ndarray:
@@ -83,14 +83,16 @@ def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray
     asks for neither is.
     """
     needed = [asked for asked in asked_for(question) if asked.is_needed]
+    if not needed:
+        return True
     stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
     around = [
         (*stems[max(0, i - 2) : i + 2], content_stems(f"{s.source} {s.heading} {s.lead}"))
         for i, s in enumerate(sentences)
     ]
-    shares = _shares(question, stems, [frozenset().union(*each) for each in around])
+    shares = _shares(needed[0].others, stems, [frozenset().union(*each) for each in around])
     near = (shares >= _LEAST_SHARED) | (relevant >= _LEAST_COSINE)
-    return not needed or any(
+    return any(
         near[i] and needed[0].has.search(sentence.text) for i, sentence in enumerate(sentences)
     )
 

@@ -64,9 +64,9 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            if not is_stated(reading.question, reading.sentences, relevant):
-                return []
             fact = is_settled_by_one(reading.question)
+            if fact and not is_stated(reading.question, reading.sentences, relevant):
+                return []
             if fact:
                 selection = replace(selection, shortest=2)  # "Marta did."
             prefers = not fact and rule_of(reading.question).kind != "comparison"
