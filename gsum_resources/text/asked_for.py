@@ -14,8 +14,8 @@ _COUNTED = (
 
 
 NOW = re.compile(
-    r"\b(?:latest|newest|most recent|recent(?:ly)?|current(?:ly)?|now(?:adays)?|today|at present|last"
-    r"|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
+    r"\b(?:latest|newest|most recent|recent(?:ly)?|current(?:ly)?|now(?:adays)?|today|at present"
+    r"|last|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
     re.IGNORECASE,
 )
 """What asks for the newest of several statements."""

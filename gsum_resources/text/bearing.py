@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gsum_resources.text.asked_for import Asked, asked_for
+from gsum_resources.text.periods import date_of, period_of
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
@@ -21,6 +22,7 @@ _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a p
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
 _BY_OTHERS = 0.5  # factor where the question names a speaker
+_OTHER_TIME = 0.6  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
 _LEAST_SHARED, _LEAST_COSINE = 0.3, 0.5  # of a sentence that states what is asked for
 
@@ -70,6 +72,14 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             before = [j for j in (i - 2, i - 1) if j >= 0 and _goes_on(sentences[j], sentences[i])]
             bears[i] = max([bears[i], *(_REFERS_BACK * bears[j] for j in before)])
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
+    period = period_of(question)
+    if period:
+        dates = [date_of(s.source) for s in sentences]
+        within = [
+            not date or period.has(date) or period.words in s.text
+            for s, date in zip(sentences, dates, strict=True)
+        ]
+        bears *= [1 if is_within else _OTHER_TIME for is_within in within]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)

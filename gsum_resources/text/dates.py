@@ -87,6 +87,10 @@ class Date(NamedTuple):
     day: date
     is_month: bool
 
+    def isoformat(self) -> str:
+        """Return the date as "2024-05-06", or "2024-05" for a month."""
+        return self.day.isoformat()[: 7 if self.is_month else 10]
+
 
 def date_of_text(text: str, title: str = "") -> Date | None:
     """Return the date that a document states in its first lines.
@@ -109,6 +113,11 @@ def date_of_text(text: str, title: str = "") -> Date | None:
         if found := set(dates) - {None}:
             return found.pop() if len(found) == 1 else None
     return None
+
+
+def days_in(text: str) -> list[tuple[Date, tuple[int, int]]]:
+    """Return the days in a text, or without any the months, each with its first and last place."""
+    return [(found, (len(before), len(text) - len(after))) for found, before, after in _dates(text)]
 
 
 def date_of_name(name: str) -> Date | None:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gsum_resources.text.asked_for import NOW
 from gsum_resources.text.bearing import bearing, is_stated
+from gsum_resources.text.periods import date_of, period_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
@@ -18,6 +20,8 @@ from gsum_resources.text.selection import (
 )
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
+
+_SAME_THING = 0.7  # cosine of two statements of one thing, perhaps with other numbers
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def choose_sentences(
                 selection = replace(selection, shortest=2)  # "Marta did."
             prefers = not fact and rule_of(reading.question).kind != "comparison"
             likely = None if probabilities is None or not prefers else bears * probabilities
-            wanted *= _enough(reading.sentences, bears, likely, fact, settings)
+            enough = _enough(reading.sentences, bears, likely, fact, settings)
+            wanted *= enough & ~_replaced(reading, enough, fact)
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, selection
     )
@@ -81,6 +86,26 @@ def choose_sentences(
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
+
+
+def _replaced(reading: Reading, enough: np.ndarray, is_fact: bool) -> np.ndarray:
+    """Return which of the sentences that are enough a newer document replaces, `(n_sentences,)`.
+
+    All older ones, where the question asks for the newest; for a fact, those that say nearly the
+    same, such as another sum.
+    """
+    dates = [date_of(sentence.source) for sentence in reading.sentences]
+    replaced = np.zeros(len(dates), bool)
+    candidates = [i for i in np.flatnonzero(enough).tolist() if dates[i]]
+    if NOW.search(reading.question):
+        newest = max((dates[i] for i in candidates), default="")
+        replaced[[i for i in candidates if dates[i] < newest]] = True
+    elif is_fact and not period_of(reading.question):
+        for i in candidates:
+            alike = reading.vectors[candidates] @ reading.vectors[i] >= _SAME_THING
+            newer = [j for j, same in zip(candidates, alike, strict=True) if same]
+            replaced[i] = any(dates[i] < dates[j] for j in newer)
+    return replaced
 
 
 def _enough(

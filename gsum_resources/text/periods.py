@@ -1,0 +1,64 @@
+"""Periods that questions name, and the dates of the documents that sentences are from."""
+
+import re
+from typing import NamedTuple
+
+from gsum_resources.text.dates import MONTHS, days_in
+
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_MONTH = re.compile(
+    rf"\b(?:{'|'.join(name.capitalize() for name in MONTHS if len(name) > 3)}|May|Mai|Mars)\b"
+)
+_AFTER = re.compile(r"\b(?:after|nach|après)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|from|seit|ab|depuis)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(?:before|until|till|vor|bis|avant|jusqu)\b(?:\W+\w+){0,2}\W*$", re.I)
+_DATE = re.compile(r"(?<!\d)((?:1[5-9]|20)\d\d-\d\d(?:-\d\d)?)(?!\d)")
+_LATER = "~"  # behind each digit and "-"
+
+
+class Period(NamedTuple):
+    """ISO dates `date` with first <= date < end, as texts; those without a year are of any year.
+
+    `words` are those that name it.
+    """
+
+    first: str
+    end: str
+    words: str
+    of_any_year: bool
+
+    def has(self, date: str) -> bool:
+        """Return whether a date, "2024-05-06" or its beginning, is in the period."""
+        compared = date[5:] if self.of_any_year else date
+        return bool(compared) and self.first <= compared < self.end
+
+
+def date_of(source: str) -> str:
+    """Return the date in the label of a passage, "Minutes (2024-05-06), page 2"; "" for none."""
+    return next(reversed(_DATE.findall(source)), "")
+
+
+def period_of(question: str) -> Period | None:
+    """Return the period that a question names: a day, month or year, or before or after one."""
+    named = [(found.isoformat(), span) for found, span in days_in(question)]
+    named = named or [(match[0], match.span()) for match in _YEAR.finditer(question)]
+    any_year = not named
+    if any_year:
+        months = _MONTH.finditer(question)
+        named = [(f"{MONTHS[match[0].lower()]:02}", match.span()) for match in months]
+    if not named:
+        return None
+    (one, (start, stop)), *others = named
+    before, first, end = question[:start], one, f"{one}{_LATER}"
+    if others and not re.search(r"\b(?:between|from|zwischen|von|entre)\b", before, re.IGNORECASE):
+        return None  # two sides of a comparison
+    if others:
+        other, (_, stop) = others[0]
+        first, end = min(one, other), f"{max(one, other)}{_LATER}"
+    elif _AFTER.search(before):
+        first, end = end, _LATER
+    elif _SINCE.search(before):
+        end = _LATER
+    elif _BEFORE.search(before):
+        first, end = "", one
+    return Period(first, end, question[start:stop], any_year)
