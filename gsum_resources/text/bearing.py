@@ -8,7 +8,8 @@ import numpy as np
 
 from gsum_resources.text.asked_for import Asked, asked_for
 from gsum_resources.text.periods import date_of, period_of
-from gsum_resources.text.reading import CONTENTLESS
+from gsum_resources.text.question_kinds import rule_of
+from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.vocabulary import content_stems, words
@@ -22,6 +23,7 @@ _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a p
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
 _BY_OTHERS = 0.5  # factor where the question names a speaker
+_NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no
 _OTHER_TIME = 0.6  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
 _LEAST_SHARED, _LEAST_COSINE = 0.3, 0.5  # of a sentence that states what is asked for
@@ -72,6 +74,8 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             before = [j for j in (i - 2, i - 1) if j >= 0 and _goes_on(sentences[j], sentences[i])]
             bears[i] = max([bears[i], *(_REFERS_BACK * bears[j] for j in before)])
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
+    if rule_of(question).kind != "yes_no":
+        bears *= [_NOTHING if says_nothing(s) else 1 for s in sentences]
     period = period_of(question)
     if period:
         dates = [date_of(s.source) for s in sentences]

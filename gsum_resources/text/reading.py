@@ -10,6 +10,7 @@ from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem, 
 
 CONTENTLESS = frozenset(map(stem, word_list("contentless")))
 
+_SMALL_TALK = frozenset(map(stem, word_list("small_talk")))
 _FACT = re.compile(
     r"(?:who|whom|whose|when|where|which|how (?:many|much|long|old|far|often))\b", re.IGNORECASE
 )
@@ -52,6 +53,12 @@ def question_aspects(question: str) -> list[str]:
         if content_stems(section)
         and not CONTENTLESS.issuperset(stem(w) for w in words(section) if w not in FUNCTION_WORDS)
     ]
+
+
+def says_nothing(sentence: Sentence) -> bool:
+    """Return whether a speaker says no more than "Good point", or names himself."""
+    said = {*content_stems(sentence.text)} - _SMALL_TALK
+    return bool(sentence.speaker) and said <= {*content_stems(sentence.speaker)}
 
 
 def is_fact(question: str) -> bool:

@@ -10,7 +10,7 @@ from gsum_resources.text.bearing import bearing, is_stated
 from gsum_resources.text.periods import date_of, period_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading
+from gsum_resources.text.reading import Reading, says_nothing
 from gsum_resources.text.selection import (
     SelectionSettings,
     is_question,
@@ -21,6 +21,7 @@ from gsum_resources.text.selection import (
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
 
+_SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
 _SAME_THING = 0.7  # cosine of two statements of one thing, perhaps with other numbers
 
 
@@ -77,6 +78,8 @@ def choose_sentences(
             likely = None if probabilities is None or not prefers else bears * probabilities
             enough = _enough(reading.sentences, bears, likely, fact, settings)
             wanted *= enough & ~_replaced(reading, enough, fact)
+    elif is_brief:
+        wanted = np.array([_SMALL_TALK if says_nothing(s) else 1.0 for s in reading.sentences])
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, selection
     )
