@@ -1,5 +1,7 @@
 """Extractive answers: sentences of the passages."""
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +24,8 @@ from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
 
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
+_NOT_COMPARED = 0.3  # factor of what does not tell the sides of a comparison apart
+_LABEL_WORD = re.compile(r"[^\W_]+")
 _SAME_THING = 0.7  # cosine of two statements of one thing, perhaps with other numbers
 
 
@@ -76,6 +80,9 @@ def choose_sentences(
                 selection = replace(selection, shortest=2)  # "Marta did."
             prefers = not fact and rule_of(reading.question).kind != "comparison"
             likely = None if probabilities is None or not prefers else bears * probabilities
+            differing = _differing(reading)
+            if rule_of(reading.question).kind == "comparison" and differing.any():
+                bears = bears * np.where(differing, 1, _NOT_COMPARED)
             enough = _enough(reading.sentences, bears, likely, fact, settings)
             wanted *= enough & ~_replaced(reading, enough, fact)
     elif is_brief:
@@ -109,6 +116,28 @@ def _replaced(reading: Reading, enough: np.ndarray, is_fact: bool) -> np.ndarray
             newer = [j for j, same in zip(candidates, alike, strict=True) if same]
             replaced[i] = any(dates[i] < dates[j] for j in newer)
     return replaced
+
+
+def _differing(reading: Reading) -> np.ndarray:
+    """Return which sentences tell the sides of a comparison apart, `(n_sentences,)`.
+
+    The sides are the documents in whose labels words of the question stand that not all labels
+    have, such as two years. What stands in all of them word for word does not differ.
+    """
+    asked = frozenset(_LABEL_WORD.findall(reading.question.lower()))
+    own = {s.source: asked & {*_LABEL_WORD.findall(s.source.lower())} for s in reading.sentences}
+    common = frozenset.intersection(*map(frozenset, own.values())) if own else frozenset()
+    sides = {source for source, named in own.items() if named - common}
+    texts: dict[str, set[str]] = defaultdict(set)
+    for sentence in reading.sentences:
+        texts[sentence.text.casefold()].add(sentence.source)
+    return np.array(
+        [
+            len(sides) > 1 and s.source in sides and len(texts[s.text.casefold()]) < len(sides)
+            for s in reading.sentences
+        ],
+        bool,
+    )
 
 
 def _enough(
