@@ -69,12 +69,12 @@ def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Quest
     return [Question(known[q], passages) for q, passages in passages_of.items() if q in known]
 
 
-def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]) -> LabelOf | None:
-    """Return the function that labels passages of documents; None: `model` reads no labels."""
-    if getattr(model, "only_quotes", False):
-        return None
+def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]) -> LabelOf:
+    """Return the function that labels passages of documents, for a model that quotes by name."""
     wanted, rows = frozenset(document_ids), named_rows(inputs.tables["documents"])
     names = shown_names((r for r in rows if r["document_id"] in wanted), _LONGEST_TITLE)
+    if getattr(model, "only_quotes", False):
+        return lambda row: names.get(row["document_id"], "")
     sections, chunks = (
         inputs.tables[name].rows_with("document_id", document_ids)
         for name in ("document_sections", "chunks")
