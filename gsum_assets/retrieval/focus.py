@@ -18,7 +18,7 @@ from typing import Any
 from gsum_assets.corpus.document_names import file_stem
 from gsum_resources.text.dates import MONTH_NAMES, MONTHS, Date
 from gsum_resources.text.reading import CONTENTLESS
-from gsum_resources.text.vocabulary import content_stems
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems
 
 MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for each
 
@@ -36,6 +36,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     **dict.fromkeys(("until", "till", "by", "bis"), operator.le),
 }
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_PART = re.compile(r"\d+|[^\W\d_]+")
 _FILLERS = frozenset(
     ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
 )
@@ -47,7 +48,7 @@ _NOUNS = (
 _PLURAL = _NOUNS.replace("s?", "s")
 _COMPARING = re.compile(
     r"\b(?:compar\w+|contrast\w*|differ|differs|differed|different(?:ly)?|differences?"
-    r"|similarit\w+|in common|versus|vs)\b",
+    r"|similarit\w+|in common|versus|vs|chang\w+|vergleich\w*|unterscheid\w*|geändert)\b",
     re.IGNORECASE,
 )
 _DOCUMENTS = re.compile(rf"\b(?:\w+ )?{_PLURAL}\b", re.IGNORECASE)
@@ -145,6 +146,8 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
         if ids := _only_named(wanted, known.names):
             return Focus([ids], rest=question, whole=_with_document(question, wanted))
     distinct = {document_id for ids in mentions for document_id in ids}
+    if len(distinct) < 2 and _COMPARING.search(question) and (sides := _sides(question, known)):
+        return Focus(sides, compares=True, rest=question)
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(
         _EACH.search(question) or (_COMPARING.search(question) and _DOCUMENTS.search(question))
@@ -178,6 +181,24 @@ def _of_month(question: str, titles: Titles) -> tuple[Sequence[str], str]:
         )
     ]
     return ids, name.lower()
+
+
+def _sides(question: str, titles: Titles) -> list[list[str]]:
+    """Return the documents for each of several numbers: "the rules of 2019 and 2024".
+
+    They have the number and the most other words of the question in their names; without such words
+    there are none.
+    """
+    tokens = {i: {*_PART.findall(f"{title} {i}".lower())} for i, title in titles.items()}
+    asked = [*dict.fromkeys(_PART.findall(question.lower()))]
+    numbers = [word for word in asked if word.isdigit()]
+    others = {word for word in asked if len(word) > 3 and not word.isdigit()} - FUNCTION_WORDS
+    sides = []
+    for number in numbers if len(numbers) > 1 else ():
+        shared = {i: len(others & of) for i, of in tokens.items() if number in of}
+        most = max(shared.values(), default=0)
+        sides.append([i for i, n in shared.items() if n == most] if most else [])
+    return sides if all(sides) else []
 
 
 def _only_named(wanted: frozenset[str], names: Mapping[tuple[str, ...], list[str]]) -> list[str]:

@@ -38,11 +38,17 @@ _FORMS = (
         0.6,
         True,
     ),
+    _Form(
+        r"\bhow old\b|\bwie alt\b",
+        r"\b(?:years?|months?|old|aged?|born|jahre?|alt|geboren|(?:1[5-9]|20)\d\d)\b",
+        0.6,
+        True,
+    ),
     _Form(r"\b(?:which|what|welchem?) (?:year|jahr)\b", r"\b(?:1[5-9]|20)\d\d\b", 0.6, True),
     _Form(
-        r"\bhow (?:many|much|long|old|far|often|big|large|tall|high|wide|deep|fast)\b"
+        r"\bhow (?:many|much|long|far|often|big|large|tall|high|wide|deep|fast)\b"
         r"|^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|time))\b"
-        r"|^\W*(?:wann|wie ?viele?|wie (?:lange|alt|oft|hoch|weit|groß)|quand|combien)\b",
+        r"|^\W*(?:wann|wie ?viele?|wie (?:lange|oft|hoch|weit|groß)|quand|combien)\b",
         _COUNTED,
         0.6,
         True,

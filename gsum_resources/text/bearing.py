@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gsum_resources.text.asked_for import Asked, asked_for
-from gsum_resources.text.periods import date_of, period_of
+from gsum_resources.text.periods import Period, date_of, dates_in, period_of
 from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
@@ -16,7 +16,8 @@ from gsum_resources.text.vocabulary import content_stems, words
 
 _COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
-_OTHER_ROW = 0.5  # factor where another row of the table has a word of the question
+_OTHER_ROW = 0.5  # factor where another row shares more words with the question
+_NEARLY = 0.02
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
 _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
@@ -26,7 +27,7 @@ _BY_OTHERS = 0.5  # factor where the question names a speaker
 _NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no
 _OTHER_TIME = 0.6  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
-_LEAST_SHARED, _LEAST_COSINE = 0.3, 0.5  # of a sentence that states what is asked for
+_LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
 
 
 def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> np.ndarray:
@@ -38,7 +39,10 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     is from a text without another word of the question. The best sentence of the same run of
     passages is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
     """
-    stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
+    period = period_of(question)
+    stems = [
+        frozenset(content_stems(f"{s.speaker} {s.text}{_spelled(s, period)}")) for s in sentences
+    ]
     above = [frozenset(content_stems(f"{s.source} {s.heading} {s.lead}")) for s in sentences]
     shared = _shares(question, stems, above)
     alone = _COSINE * relevant + _SHARED_WORDS * shared
@@ -58,15 +62,12 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     named = {name for name in speakers if f" {' '.join(words(name))} " in asked}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
-    wanted = frozenset(content_stems(question)) - CONTENTLESS
-    named_row = [
-        s.kind == "row" and not held.isdisjoint(wanted)
-        for s, held in zip(sentences, stems, strict=True)
-    ]
-    tables = {(s.run, s.lead) for s, is_named in zip(sentences, named_row, strict=True) if is_named}
+    most = max(
+        (share for s, share in zip(sentences, shared, strict=True) if s.kind == "row"), default=0
+    )
     bears *= [
-        _OTHER_ROW if s.kind == "row" and (s.run, s.lead) in tables and not is_named else 1
-        for s, is_named in zip(sentences, named_row, strict=True)
+        _OTHER_ROW if s.kind == "row" and share < most - _NEARLY else 1
+        for s, share in zip(sentences, shared, strict=True)
     ]
     for asked in asked_for(question):
         about = _about(asked, sentences, stems)
@@ -76,7 +77,6 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
     if rule_of(question).kind != "yes_no":
         bears *= [_NOTHING if says_nothing(s) else 1 for s in sentences]
-    period = period_of(question)
     if period:
         dates = [date_of(s.source) for s in sentences]
         within = [
@@ -88,6 +88,12 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
     return (1 - _OF_ITS_RUN) * bears + _OF_ITS_RUN * best[runs]
+
+
+def _spelled(sentence: Sentence, period: Period | None) -> str:
+    """Return the words of the period that a question names, for a row with an ISO date in it."""
+    is_dated = period and sentence.kind == "row" and any(map(period.has, dates_in(sentence.text)))
+    return f" {period.words}" if period and is_dated else ""
 
 
 def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> bool:

@@ -33,9 +33,14 @@ class Period(NamedTuple):
         return bool(compared) and self.first <= compared < self.end
 
 
+def dates_in(text: str) -> list[str]:
+    """Return the ISO dates in a text, "2024-05-06" or "2024-05"."""
+    return _DATE.findall(text)
+
+
 def date_of(source: str) -> str:
     """Return the date in the label of a passage, "Minutes (2024-05-06), page 2"; "" for none."""
-    return next(reversed(_DATE.findall(source)), "")
+    return next(reversed(dates_in(source)), "")
 
 
 def period_of(question: str) -> Period | None:

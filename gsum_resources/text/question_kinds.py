@@ -69,7 +69,7 @@ RULES = (
             r".*\b(?:compar(?:e|es|ed|ing|isons?)|contrast(?:s|ed)?|versus|vs|in common)\b",
             r".*\b(?:differ|differs|differed|differences?|different(?:ly)? (?:from|to|than))\b",
             r".*\bsimilarit(?:y|ies)\b",
-            r".*\b(?:vergleich|unterschied|unterscheide|gemeinsam)",
+            r".*\b(?:vergleich|unterschied|unterscheide|gemeinsam|zwischen .* geändert)",
             r".*\b(?:comparer|comparez|comparaison|différences?|points communs)\b",
         ),
     ),

@@ -22,10 +22,11 @@ from gsum_resources.text.selection import (
 )
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
+from gsum_resources.text.vocabulary import FUNCTION_WORDS
 
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
 _NOT_COMPARED = 0.3  # factor of what does not tell the sides of a comparison apart
-_LABEL_WORD = re.compile(r"[^\W_]+")
+_LABEL_WORD = re.compile(r"\d+|[^\W\d_]+")
 _SAME_THING = 0.7  # cosine of two statements of one thing, perhaps with other numbers
 
 
@@ -121,13 +122,14 @@ def _replaced(reading: Reading, enough: np.ndarray, is_fact: bool) -> np.ndarray
 def _differing(reading: Reading) -> np.ndarray:
     """Return which sentences tell the sides of a comparison apart, `(n_sentences,)`.
 
-    The sides are the documents in whose labels words of the question stand that not all labels
-    have, such as two years. What stands in all of them word for word does not differ.
+    The sides are the documents in whose labels most words of the question stand, if they are not
+    the same, such as two years. What stands in all of them word for word does not differ.
     """
-    asked = frozenset(_LABEL_WORD.findall(reading.question.lower()))
+    asked = frozenset(_LABEL_WORD.findall(reading.question.lower())) - FUNCTION_WORDS
     own = {s.source: asked & {*_LABEL_WORD.findall(s.source.lower())} for s in reading.sentences}
-    common = frozenset.intersection(*map(frozenset, own.values())) if own else frozenset()
-    sides = {source for source, named in own.items() if named - common}
+    most = max(map(len, own.values()), default=0)
+    named = {source: words for source, words in own.items() if len(words) == most}
+    sides = named if len(set(map(frozenset, named.values()))) > 1 else {}
     texts: dict[str, set[str]] = defaultdict(set)
     for sentence in reading.sentences:
         texts[sentence.text.casefold()].add(sentence.source)
