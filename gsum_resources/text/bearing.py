@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import content_stems, words
+from gsum_resources.text.vocabulary import content_stems, stem, word_list, words
 
 _COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
@@ -24,9 +25,11 @@ _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a p
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
 _BY_OTHERS = 0.5  # factor where the question names a speaker
-_NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no
+_NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no, and of a document's title
 _OTHER_TIME = 0.6  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
+_FOREIGN = frozenset(map(stem, word_list("foreign_function_words")))
+_LITTLE_SHARED, _LITTLE_COSINE = 0.25, 0.45  # of a sentence that is about the question
 _LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
 
 
@@ -44,7 +47,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         frozenset(content_stems(f"{s.speaker} {s.text}{_spelled(s, period)}")) for s in sentences
     ]
     above = [frozenset(content_stems(f"{s.source} {s.heading} {s.lead}")) for s in sentences]
-    shared = _shares(question, stems, above)
+    shared = _shares(question, stems, above, [s.kind == "row" for s in sentences])
     alone = _COSINE * relevant + _SHARED_WORDS * shared
     bears = alone.copy()
     for i in range(1, len(sentences)):
@@ -77,6 +80,11 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
     if rule_of(question).kind != "yes_no":
         bears *= [_NOTHING if says_nothing(s) else 1 for s in sentences]
+    names = [frozenset(content_stems(s.source)) for s in sentences]
+    bears *= [
+        _NOTHING if s.kind == "prose" and 2 * len(held & of) > len(held) else 1
+        for s, held, of in zip(sentences, stems, names, strict=True)
+    ]
     if period:
         dates = [date_of(s.source) for s in sentences]
         within = [
@@ -88,6 +96,11 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
     return (1 - _OF_ITS_RUN) * bears + _OF_ITS_RUN * best[runs]
+
+
+def is_about(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> bool:
+    """Return whether a sentence and those around it share words with the question, or is near."""
+    return bool(_near(question, sentences, relevant, _LITTLE_SHARED, _LITTLE_COSINE).any())
 
 
 def _spelled(sentence: Sentence, period: Period | None) -> str:
@@ -105,30 +118,44 @@ def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray
     needed = [asked for asked in asked_for(question) if asked.is_needed]
     if not needed:
         return True
-    stems = [frozenset(content_stems(f"{s.speaker} {s.text}")) for s in sentences]
-    around = [
-        (*stems[max(0, i - 2) : i + 2], content_stems(f"{s.source} {s.heading} {s.lead}"))
-        for i, s in enumerate(sentences)
-    ]
-    shares = _shares(needed[0].others, stems, [frozenset().union(*each) for each in around])
-    near = (shares >= _LEAST_SHARED) | (relevant >= _LEAST_COSINE)
+    near = _near(needed[0].others, sentences, relevant, _LEAST_SHARED, _LEAST_COSINE)
     return any(
         near[i] and needed[0].has.search(sentence.text) for i, sentence in enumerate(sentences)
     )
 
 
+def _near(
+    question: str, sentences: Sequence[Sentence], relevant: np.ndarray, share: float, cosine: float
+) -> np.ndarray:
+    """Return which sentences, with those around them, have a share of the words, or the cosine."""
+    stems = [frozenset(content_stems(s.text)) for s in sentences]
+    named = [
+        frozenset(content_stems(f"{s.speaker} {s.source} {s.heading} {s.lead}")) for s in sentences
+    ]
+    around = [
+        frozenset().union(named[i], *stems[max(0, i - 2) : i + 2]) for i in range(len(sentences))
+    ]
+    return (_shares(question, stems, around) >= share) | (relevant >= cosine)
+
+
 def _shares(
-    question: str, stems: Sequence[frozenset[str]], above: Sequence[frozenset[str]]
+    question: str,
+    stems: Sequence[frozenset[str]],
+    above: Sequence[frozenset[str]],
+    are_rows: Iterable[bool] = repeat(False),
 ) -> np.ndarray:
     """Return each sentence's share of the words of a question, by rarity, `(n_sentences,)`."""
     weights = {
         word: math.log((len(stems) + 1) / (sum(word in held for held in stems) + 0.5))
         for word in dict.fromkeys(content_stems(question))
-        if word not in CONTENTLESS
+        if word not in CONTENTLESS and word not in _FOREIGN
     }
     shared = [
-        sum(w * (1 if word in held else _ABOVE * (word in context)) for word, w in weights.items())
-        for held, context in zip(stems, above, strict=True)
+        sum(
+            w * (1 if word in held else (1 if is_row else _ABOVE) * (word in context))
+            for word, w in weights.items()
+        )
+        for held, context, is_row in zip(stems, above, are_rows, strict=False)
     ]
     return np.array(shared) / (sum(weights.values()) or 1.0)
 

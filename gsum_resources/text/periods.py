@@ -13,6 +13,12 @@ _AFTER = re.compile(r"\b(?:after|nach|après)\b(?:\W+\w+){0,2}\W*$", re.IGNORECA
 _SINCE = re.compile(r"\b(?:since|from|seit|ab|depuis)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|until|till|vor|bis|avant|jusqu)\b(?:\W+\w+){0,2}\W*$", re.I)
 _DATE = re.compile(r"(?<!\d)((?:1[5-9]|20)\d\d-\d\d(?:-\d\d)?)(?!\d)")
+_VERSION = re.compile(
+    r"\b(?:v|version|rev(?:ision)?|fassung)[ ._-]?(?P<number>\d{1,3})\b"
+    r"|\b(?P<draft>draft|entwurf)\b|\b(?:final|corrected|revised|korrigiert|endgültig)\b",
+    re.IGNORECASE,
+)
+_FINAL = 10**6
 _LATER = "~"  # behind each digit and "-"
 
 
@@ -41,6 +47,16 @@ def dates_in(text: str) -> list[str]:
 def date_of(source: str) -> str:
     """Return the date in the label of a passage, "Minutes (2024-05-06), page 2"; "" for none."""
     return next(reversed(dates_in(source)), "")
+
+
+def version_of(source: str) -> tuple[str, int]:
+    """Return the date in the label of a passage, and the number of its version, to be compared.
+
+    A draft comes before all versions, and a corrected or final one behind them.
+    """
+    found = _VERSION.search(source)
+    number = int(found["number"] or (-1 if found["draft"] else _FINAL)) if found else 0
+    return date_of(source), number
 
 
 def period_of(question: str) -> Period | None:

@@ -25,7 +25,10 @@ _HANGING = re.compile(
 )
 _IMPRINT = re.compile(r"https?://|www\.|\bcopyright\b|transcriber's note|\bISBN\b", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(?<!\bit)(?<!\bhe)(?<!\bthat)(?<!\bthere)['’]s\b", re.IGNORECASE)
-_FIGURE = re.compile(r"\d(?:[\d.,:]*\d)?|(?<![.?!] )\b[A-Z]\w+")
+_FIGURE = re.compile(
+    r"\d(?:[\d.,:]*\d)?|(?<![.?!] )\b[A-Z]\w+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|deux|trois|quatre|cinq)\b"
+)
 _LEAST = 0.001  # probability
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gsum_resources.text.asked_for import NOW
-from gsum_resources.text.bearing import bearing, is_stated
-from gsum_resources.text.periods import date_of, period_of
+from gsum_resources.text.bearing import bearing, is_about, is_stated
+from gsum_resources.text.periods import period_of, version_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading, says_nothing
@@ -75,10 +75,10 @@ def choose_sentences(
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
             fact = is_settled_by_one(reading.question)
-            if fact and not is_stated(reading.question, reading.sentences, relevant):
+            states = is_stated if fact else is_about
+            if not states(reading.question, reading.sentences, relevant):
                 return []
-            if fact:
-                selection = replace(selection, shortest=2)  # "Marta did."
+            selection = replace(selection, shortest=2 if fact else 3)  # "Marta did."
             prefers = not fact and rule_of(reading.question).kind != "comparison"
             likely = None if probabilities is None or not prefers else bears * probabilities
             differing = _differing(reading)
@@ -105,17 +105,20 @@ def _replaced(reading: Reading, enough: np.ndarray, is_fact: bool) -> np.ndarray
     All older ones, where the question asks for the newest; for a fact, those that say nearly the
     same, such as another sum.
     """
-    dates = [date_of(sentence.source) for sentence in reading.sentences]
+    dates = [version_of(sentence.source) for sentence in reading.sentences]
     replaced = np.zeros(len(dates), bool)
-    candidates = [i for i in np.flatnonzero(enough).tolist() if dates[i]]
+    candidates = [i for i in np.flatnonzero(enough).tolist() if any(dates[i])]
     if NOW.search(reading.question):
-        newest = max((dates[i] for i in candidates), default="")
+        newest = max((dates[i] for i in candidates), default=("", 0))
         replaced[[i for i in candidates if dates[i] < newest]] = True
-    elif is_fact and not period_of(reading.question):
+    elif is_fact:
+        period = period_of(reading.question)
         for i in candidates:
             alike = reading.vectors[candidates] @ reading.vectors[i] >= _SAME_THING
             newer = [j for j, same in zip(candidates, alike, strict=True) if same]
-            replaced[i] = any(dates[i] < dates[j] for j in newer)
+            replaced[i] = any(
+                dates[i] < dates[j] and (not period or period.has(dates[j][0])) for j in newer
+            )
     return replaced
 
 
