@@ -13,7 +13,7 @@ from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import content_stems, stem, word_list, words
+from gsum_resources.text.vocabulary import content_stems, stem, word_list, word_set, words
 
 _COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
@@ -24,11 +24,12 @@ _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
-_BY_OTHERS = 0.5  # factor where the question names a speaker
+_BY_OTHERS = 0.35  # factor where the question names a speaker
 _NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no, and of a document's title
-_OTHER_TIME = 0.6  # factor where the document is not of the period that the question names
+_OTHER_TIME = 0.4  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
 _FOREIGN = frozenset(map(stem, word_list("foreign_function_words")))
+_GENERAL = frozenset(map(stem, word_set("decide decided decision decisions agreed new resolved")))
 _LITTLE_SHARED, _LITTLE_COSINE = 0.25, 0.45  # of a sentence that is about the question
 _LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
 
@@ -86,12 +87,11 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         for s, held, of in zip(sentences, stems, names, strict=True)
     ]
     if period:
-        dates = [date_of(s.source) for s in sentences]
         within = [
-            not date or period.has(date) or period.words in s.text
-            for s, date in zip(sentences, dates, strict=True)
+            period.has(date_of(s.source)) or period.words in f"{s.source} {s.text}"
+            for s in sentences
         ]
-        bears *= [1 if is_within else _OTHER_TIME for is_within in within]
+        bears *= [1 if is_within or not any(within) else _OTHER_TIME for is_within in within]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
@@ -99,8 +99,15 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
 
 
 def is_about(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> bool:
-    """Return whether a sentence and those around it share words with the question, or is near."""
-    return bool(_near(question, sentences, relevant, _LITTLE_SHARED, _LITTLE_COSINE).any())
+    """Return whether a sentence and those around it share words with the question, or is near.
+
+    All are about a question that names nothing but a period, such as "What was decided in June?".
+    """
+    period = period_of(question)
+    subject = question.replace(period.words, " ") if period else question
+    if {*content_stems(subject)} <= CONTENTLESS | _GENERAL:
+        return True
+    return bool(_near(subject, sentences, relevant, _LITTLE_SHARED, _LITTLE_COSINE, True).any())
 
 
 def _spelled(sentence: Sentence, period: Period | None) -> str:
@@ -125,17 +132,24 @@ def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray
 
 
 def _near(
-    question: str, sentences: Sequence[Sentence], relevant: np.ndarray, share: float, cosine: float
+    question: str,
+    sentences: Sequence[Sentence],
+    relevant: np.ndarray,
+    share: float,
+    cosine: float,
+    is_named: bool = False,
 ) -> np.ndarray:
-    """Return which sentences, with those around them, have a share of the words, or the cosine."""
+    """Return which sentences, with those around them, have a share of the words, or the cosine.
+
+    `is_named`: words around a sentence count as its own.
+    """
     stems = [frozenset(content_stems(s.text)) for s in sentences]
-    named = [
-        frozenset(content_stems(f"{s.speaker} {s.source} {s.heading} {s.lead}")) for s in sentences
-    ]
+    above = (f"{s.speaker} {s.source} {s.heading} {s.lead}".replace("_", " ") for s in sentences)
+    named = [frozenset(content_stems(text)) for text in above]
     around = [
         frozenset().union(named[i], *stems[max(0, i - 2) : i + 2]) for i in range(len(sentences))
     ]
-    return (_shares(question, stems, around) >= share) | (relevant >= cosine)
+    return (_shares(question, stems, around, repeat(is_named)) >= share) | (relevant >= cosine)
 
 
 def _shares(

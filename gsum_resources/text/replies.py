@@ -18,7 +18,8 @@ from gsum_resources.text.keyphrases import (
     topic_title,
     write_question,
 )
-from gsum_resources.text.question_kinds import words_of_answer
+from gsum_resources.text.periods import date_of, version_of
+from gsum_resources.text.question_kinds import rule_of, words_of_answer
 from gsum_resources.text.ranking import (
     centrality,
     helpfulness,
@@ -89,7 +90,12 @@ class Replies:
     @cached_property
     def summary(self) -> str:
         """Summary of the passages for the question."""
-        return render_sentences(self.chosen)
+        rule, is_brief = rule_of(self._request.question), self._request.is_brief
+        named = is_brief and rule.kind in ("comparison", "chronology")
+        ordered = self.chosen
+        if named:  # by date, and without one behind
+            ordered = sorted(ordered, key=lambda s: (not date_of(s.source), version_of(s.source)))
+        return render_sentences(ordered, with_sources=named)
 
     @cached_property
     def question(self) -> str:

@@ -247,16 +247,21 @@ def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[s
     return pieces
 
 
-def render_sentences(sentences: Sequence[Sentence]) -> str:
+def render_sentences(sentences: Sequence[Sentence], with_sources: bool = False) -> str:
     """Return speech with one line per turn (`Marketing: …`, or "– "), or prose as a paragraph.
 
+    `with_sources`: the names of documents stand above their sentences, if there are several.
     Rows of tables, forms and lists have lines of their own. `read_sentences` can parse the text,
     because methods pass answers back as passages.
     """
     spoken = any(sentence.speaker for sentence in sentences)
     lines: list[str] = []
     last: Sentence | None = None
+    with_sources &= len({sentence.source for sentence in sentences}) > 1
     for sentence in sentences:
+        if with_sources and sentence.source and (not last or last.source != sentence.source):
+            lines.append(f"{sentence.source}:")
+            last = None
         if sentence.is_record:
             lines += [""] if last and last.speaker else []  # nobody says it
             is_led = last and sentence.lead in (last.lead, last.text)

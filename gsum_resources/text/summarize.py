@@ -25,9 +25,11 @@ from gsum_resources.text.speech import is_speech
 from gsum_resources.text.vocabulary import FUNCTION_WORDS
 
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
+_OF_A_NEWER = 0.65  # of what the best statement bears, for a newer one that may replace it
+_OF_A_DIFFERENCE = 0.35  # the same, for what tells the sides of a comparison apart
 _NOT_COMPARED = 0.3  # factor of what does not tell the sides of a comparison apart
 _LABEL_WORD = re.compile(r"\d+|[^\W\d_]+")
-_SAME_THING = 0.7  # cosine of two statements of one thing, perhaps with other numbers
+_SAME_THING = 0.6  # cosine of two statements of one thing, perhaps with other numbers
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ def choose_sentences(
             differing = _differing(reading)
             if rule_of(reading.question).kind == "comparison" and differing.any():
                 bears = bears * np.where(differing, 1, _NOT_COMPARED)
+                settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
             enough = _enough(reading.sentences, bears, likely, fact, settings)
-            wanted *= enough & ~_replaced(reading, enough, fact)
+            wanted *= _current(reading, bears, enough, fact)
     elif is_brief:
         wanted = np.array([_SMALL_TALK if says_nothing(s) else 1.0 for s in reading.sentences])
     chosen = select_sentences(
@@ -99,27 +102,29 @@ def choose_sentences(
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
 
 
-def _replaced(reading: Reading, enough: np.ndarray, is_fact: bool) -> np.ndarray:
-    """Return which of the sentences that are enough a newer document replaces, `(n_sentences,)`.
+def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: bool) -> np.ndarray:
+    """Return which sentences are enough, without those that newer documents replace.
 
-    All older ones, where the question asks for the newest; for a fact, those that say nearly the
-    same, such as another sum.
+    Where the question asks for the newest, only those of the newest document; for a fact, a newer
+    statement of nearly the same, such as another sum, replaces the older one.
     """
     dates = [version_of(sentence.source) for sentence in reading.sentences]
-    replaced = np.zeros(len(dates), bool)
-    candidates = [i for i in np.flatnonzero(enough).tolist() if any(dates[i])]
-    if NOW.search(reading.question):
-        newest = max((dates[i] for i in candidates), default=("", 0))
-        replaced[[i for i in candidates if dates[i] < newest]] = True
-    elif is_fact:
-        period = period_of(reading.question)
-        for i in candidates:
-            alike = reading.vectors[candidates] @ reading.vectors[i] >= _SAME_THING
-            newer = [j for j, same in zip(candidates, alike, strict=True) if same]
-            replaced[i] = any(
-                dates[i] < dates[j] and (not period or period.has(dates[j][0])) for j in newer
-            )
-    return replaced
+    asks_for_newest = NOW.search(reading.question) is not None
+    if not enough.any() or not (is_fact or asks_for_newest):
+        return enough
+    states = np.array([s.whole and is_statement(s) for s in reading.sentences], bool)
+    near = enough | (states & (bears >= _OF_A_NEWER * bears[enough].max()))
+    dated = [i for i in np.flatnonzero(near).tolist() if any(dates[i])]
+    if asks_for_newest:
+        newest = max((dates[i] for i in dated), default=("", 0))
+        return near & [date == newest for date in dates] if dated else enough
+    current, period = enough.copy(), period_of(reading.question)
+    for i in dated if not period else [i for i in dated if period.has(dates[i][0])]:
+        alike = reading.vectors @ reading.vectors[i] >= _SAME_THING
+        older = alike & enough & [date < dates[i] for date in dates]
+        current[i] |= older.any()
+        current &= ~older
+    return current
 
 
 def _differing(reading: Reading) -> np.ndarray:

@@ -1,0 +1,118 @@
+"""What questions ask for: periods, newest statements, sides of a comparison, and what is needed."""
+
+import numpy as np
+import pytest
+
+from gsum_resources.text.asked_for import asked_for
+from gsum_resources.text.periods import date_of, period_of, version_of
+from gsum_resources.text.reading import Reading
+from gsum_resources.text.sentences import Sentence, render_sentences
+from gsum_resources.text.summarize import choose_sentences
+
+DATES = ["2022-05-01", "2023-10-17", "2023-10", "2024-06-09", "2024-12-01"]
+
+
+@pytest.mark.parametrize(
+    ("question", "of_period"),
+    [
+        ("What was decided on 17 October 2023?", ["2023-10-17"]),
+        ("What was decided in October?", ["2023-10-17", "2023-10"]),
+        ("What was decided after June?", ["2023-10-17", "2023-10", "2024-12-01"]),
+        ("What happened before March 2024?", ["2022-05-01", "2023-10-17", "2023-10"]),
+        ("Was geschah seit Juni 2024?", ["2024-06-09", "2024-12-01"]),
+        ("What was said between May 2022 and December 2023?", DATES[:3]),
+        ("What did it cost in 2022?", ["2022-05-01"]),
+    ],
+)
+def test_periods_of_questions(question: str, of_period: list[str]) -> None:
+    period = period_of(question)
+    assert period
+    assert [date for date in DATES if period.has(date)] == of_period
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How far did they march?", "Who may attend?", "Compare the rules of 2019 and 2024."],
+)
+def test_questions_without_a_period(question: str) -> None:
+    assert period_of(question) is None
+
+
+def test_dates_and_versions_of_documents() -> None:
+    assert date_of("Minutes (board 7, 2024-05-06), page 2") == "2024-05-06"
+    assert date_of("Rules of the harbour") == ""
+    versions = ["Plan (draft)", "Plan", "Plan (plan_v2)", "Plan, version 10", "Plan (corrected)"]
+    assert sorted(versions, key=lambda name: version_of(name.replace("_", " "))) == versions
+
+
+@pytest.mark.parametrize(
+    ("question", "states", "does_not"),
+    [
+        ("How old is the pier?", "It was built in 1911.", "Five ships lie there."),
+        ("In which year did it burn?", "It burnt in 1911.", "It burnt for 3 hours."),
+        ("What is the salary of the pilot?", "He gets 900 pounds.", "He is paid well."),
+        ("Who did not vote for it?", "Crane abstained.", "Bell agreed."),
+        ("What does Ada want?", "I want a bench.", "The sea is calm."),
+    ],
+)
+def test_what_a_question_asks_for(question: str, states: str, does_not: str) -> None:
+    (asked,) = asked_for(question)
+    assert asked.has.search(states)
+    assert not asked.has.search(does_not)
+
+
+def chosen(question: str, *sentences: Sentence) -> list[str]:
+    """Return the texts of a brief answer; each of the sentences is near to the question."""
+    vectors = np.eye(len(sentences), 4, dtype=np.float32) * 0.6
+    vectors[:, 3] = 0.8  # all are alike
+    reading = Reading(list(sentences), vectors, question, np.array([[0, 0, 0, 1]], np.float32))
+    return [sentence.text for sentence in choose_sentences(reading, 120, is_brief=True)]
+
+
+def dated(text: str, source: str, run: int) -> Sentence:
+    """Return a sentence of a document of its own."""
+    return Sentence(text, "", run, source=source)
+
+
+MARCH = dated("The fund stands at 900 pounds.", "Minutes (2024-03-01)", 0)
+JUNE = dated("The fund stands at 700 pounds.", "Minutes (2024-06-01)", 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How much is in the fund?", [JUNE.text]),
+        ("What is the latest sum of the fund?", [JUNE.text]),
+        ("How much was in the fund in March?", [MARCH.text]),
+    ],
+)
+def test_a_newer_statement_replaces_an_older_one(question: str, expected: list[str]) -> None:
+    assert chosen(question, MARCH, JUNE) == expected
+
+
+def test_a_comparison_quotes_what_differs_below_the_names_of_its_sides() -> None:
+    old, new = "Rules of the harbour, 2019", "Rules of the harbour, 2024"
+    same = "Dogs are on a lead at the harbour."
+    sentences = [
+        dated("A berth is given for one year.", old, 0),
+        dated(same, old, 0),
+        dated("A berth is given for two years.", new, 1),
+        dated(same, new, 1),
+    ]
+    texts = chosen("How do the rules of the harbour of 2019 and 2024 differ?", *sentences)
+    assert texts == [sentences[0].text, sentences[2].text]
+    shown = render_sentences([sentences[0], sentences[2]], with_sources=True)
+    assert shown == f"{old}:\n{sentences[0].text}\n{new}:\n{sentences[2].text}"
+
+
+def test_what_nothing_states_is_not_answered() -> None:
+    lease = dated("The lease of the café ends in October.", "Letter", 0)
+    assert chosen("In which year was the café built?", lease) == []
+
+
+def test_small_talk_answers_nothing() -> None:
+    turns = [
+        Sentence("Ada Moor again.", "Ada Moor", 0),
+        Sentence("I want a bench at the pier.", "Ada Moor", 0, turn=2),
+    ]
+    assert chosen("What does Ada Moor want?", *turns) == [turns[1].text]
