@@ -257,7 +257,6 @@ def test_numbers_that_nothing_counts_say_what_was_read(result: gsum.Result) -> N
         return result.ask(question).text.partition("Nothing was counted: ")[2]
 
     assert note("How many meetings were late?").endswith("of 4 documents were read.")
-    assert note("How many pumps broke?") != ""
     assert note("How many ferries met a ferry?") == ""  # "Two ferries"
     assert note("What was late?") == ""
 
