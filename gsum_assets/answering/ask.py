@@ -273,10 +273,10 @@ def _focused(
     query["retrieval_text"] = focus.whole or focus.rest
     query["text"] = focus.whole or query["text"]
     is_report = contexts["document_id"].null_count > 0
-    of_month, month = focus.months
-    says_month = any(month in text.lower() for text in contexts["text"].to_pylist())
-    if of_month and not focus.mentions and not says_month:  # the month is that of a document
-        focus = replace(focus, mentions=[of_month])
+    of_period, words = focus.dated
+    is_said = any(words in text.lower() for text in contexts["text"].to_pylist())
+    if of_period and not focus.mentions and not is_said:  # the period is that of a document
+        focus = replace(focus, mentions=[of_period])
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
         return tables
     best = tables["rankings"].filter(pc.equal(tables["rankings"]["level"], "document"))

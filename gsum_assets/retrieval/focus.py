@@ -6,17 +6,16 @@ all of which a summary is requested ("Summarize the minutes of June"), and a com
 mention documents.
 """
 
-import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any
 
 from gsum_assets.corpus.document_names import file_stem
-from gsum_resources.text.dates import MONTH_NAMES, MONTHS, Date
+from gsum_resources.text.dates import Date
+from gsum_resources.text.periods import period_of
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems
 
@@ -24,19 +23,7 @@ MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for 
 
 _FEWEST_WORDS = 3  # of a search query
 _MOST_INITIALS = 6  # words of a question that an acronym may replace, beyond the name's length
-_MONTH = re.compile(  # behind a word, and without a day
-    r"(?<!\w)([^\W\d]+) "
-    rf"({'|'.join([*map(str.title, MONTHS), *(m for m in MONTHS if len(m) > 5)])})"
-    r"\b(?! \d{1,2}\b)(?: (\d{4}))?"
-)
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(("after", "nach", "après"), operator.gt),
-    **dict.fromkeys(("since", "from", "seit", "ab", "depuis"), operator.ge),
-    **dict.fromkeys(("before", "vor", "avant"), operator.lt),
-    **dict.fromkeys(("until", "till", "by", "bis"), operator.le),
-}
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
-_PART = re.compile(r"\d+|[^\W\d_]+")
 _FILLERS = frozenset(
     ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
 )
@@ -71,7 +58,7 @@ class Focus:
     ----------
     mentions : ids of the documents that match each name in the question, in the question's order.
     compares : whether the question is on several documents: those named, else all.
-    months : ids of the documents of a month that the question names, and what it calls the month.
+    dated : ids of the documents of a period that the question names, and what it calls the period.
     rest : the question without the names, for a search in a named document; the whole question if
         few other words are left.
     whole : the question with "document" for the name, if it requests all of a named document; else
@@ -80,7 +67,7 @@ class Focus:
 
     mentions: Sequence[Sequence[str]] = ()
     compares: bool = False
-    months: tuple[Sequence[str], str] = ((), "")
+    dated: tuple[Sequence[str], str] = ((), "")
     rest: str = ""
     whole: str = ""
 
@@ -118,7 +105,6 @@ class Titles(dict[str, str]):
             for name in dict.fromkeys((title, document_id, numbered, file_stem(document_id))):
                 for form, n_left_out in _forms(name):
                     forms[form] = min(n_left_out, forms.get(form, n_left_out))
-            forms |= dict.fromkeys(_days(self.dates.get(document_id)), 0)
             for form, n_left_out in forms.items():
                 if n_left_out < least.get(form, n_left_out + 1):
                     least[form] = n_left_out
@@ -157,30 +143,19 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
         rest = f"{rest[:start]} {rest[end:]}"
     is_enough = len(_words(rest)) >= _FEWEST_WORDS
     rest = " ".join(rest.split()) if is_enough else question
-    return Focus(mentions, compares, _of_month(question, known), rest)
+    return Focus(mentions, compares, _of_period(question, known), rest)
 
 
-def _of_month(question: str, titles: Titles) -> tuple[Sequence[str], str]:
-    """Return the documents of the only month that a question names, or after or before it.
+def _of_period(question: str, titles: Titles) -> tuple[Sequence[str], str]:
+    """Return the documents of the period that a question names, and its words in lower case.
 
-    A month without a year is that of any year; after and before it, of the last one. The name of
-    the month is in lower case. Without a date of most documents there are none.
+    Without a date of most documents there are none.
     """
-    named, dates = _MONTH.findall(question), titles.dates
-    if len(named) != 1 or 2 * len(dates) <= len(titles):
+    period = period_of(question)
+    if not period or 2 * len(titles.dates) <= len(titles):
         return (), ""
-    ((word, name, year),) = named
-    compared = _COMPARED.get(word.lower(), operator.eq)
-    last = max(day.year for day, _ in dates.values())
-    ids = [
-        document_id
-        for document_id, (day, _) in dates.items()
-        if compared(
-            (last if compared is operator.eq and not year else day.year, day.month),
-            (int(year or last), MONTHS[name.lower()]),
-        )
-    ]
-    return ids, name.lower()
+    ids = [i for i, date in titles.dates.items() if period.has(date.isoformat())]
+    return ids, period.words.lower()
 
 
 def _sides(question: str, titles: Titles) -> list[list[str]]:
@@ -189,8 +164,8 @@ def _sides(question: str, titles: Titles) -> list[list[str]]:
     They have the number and the most other words of the question in their names; without such words
     there are none.
     """
-    tokens = {i: {*_PART.findall(f"{title} {i}".lower())} for i, title in titles.items()}
-    asked = [*dict.fromkeys(_PART.findall(question.lower()))]
+    tokens = {i: {*_TOKEN.findall(f"{title} {i}".lower())} for i, title in titles.items()}
+    asked = [*dict.fromkeys(_TOKEN.findall(question.lower()))]
     numbers = [word for word in asked if word.isdigit()]
     others = {word for word in asked if len(word) > 3 and not word.isdigit()} - FUNCTION_WORDS
     sides = []
@@ -269,15 +244,6 @@ def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
             if any(len(word) > 2 for word in head):
                 for n_kept in {0, 1, len(rest)} if rest else {0}:
                     yield (*head, *rest[:n_kept]), n_left_out + len(rest) - n_kept
-
-
-def _days(date: Date | None) -> Iterator[tuple[str, ...]]:
-    """Yield the forms in which a question may write the day of a document."""
-    if date and not date.is_month:
-        year, month, day = date.day.isoformat().split("-")
-        yield year, month, day
-        for name in MONTH_NAMES[date.day.month - 1].split():
-            yield from ((day.lstrip("0"), name, year), (name, day.lstrip("0"), year))
 
 
 def _initials(words: Sequence[str]) -> str:

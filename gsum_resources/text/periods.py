@@ -11,7 +11,8 @@ _MONTH = re.compile(
 )
 _AFTER = re.compile(r"\b(?:after|nach|après)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from|seit|ab|depuis)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
-_BEFORE = re.compile(r"\b(?:before|until|till|vor|bis|avant|jusqu)\b(?:\W+\w+){0,2}\W*$", re.I)
+_BEFORE = re.compile(r"\b(?:before|vor|avant)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
+_UNTIL = re.compile(r"\b(?:until|till|by|bis|jusqu\w*)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
 _DATE = re.compile(r"(?<!\d)((?:1[5-9]|20)\d\d-\d\d(?:-\d\d)?)(?!\d)")
 _VERSION = re.compile(
     r"\b(?:v|version|rev(?:ision)?|fassung)[ ._-]?(?P<number>\d{1,3})\b"
@@ -82,4 +83,6 @@ def period_of(question: str) -> Period | None:
         end = _LATER
     elif _BEFORE.search(before):
         first, end = "", one
+    elif _UNTIL.search(before):
+        first = ""
     return Period(first, end, question[start:stop], any_year)
