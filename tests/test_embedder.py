@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from gsum_assets.answering.ask import language_hint
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
 from gsum_resources.protocols.models import Embedder
@@ -110,6 +112,20 @@ def test_errors_name_the_argument(embedder):
         LocalEmbedder(precision="int8")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="threads = 0"):
         LocalEmbedder(threads=0)
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "is_hinted"),
+    [
+        ("Wie heißt der Präsident von Frankreich?", "The pier is of oak.", True),
+        ("Wie heißt der Präsident von Frankreich?", "Der Steg ist aus Eiche.", False),
+        ("Who is the king of Spain?", "The pier is of oak.", False),
+    ],
+)
+def test_refusal_in_another_language_names_the_packaged_embedder(question, passage, is_hinted):
+    inputs = SimpleNamespace(model=lambda _: LocalEmbedder())
+    found = SimpleNamespace(passages=[{"text": passage}], inputs=inputs)
+    assert bool(language_hint(question, found)) is is_hinted
 
 
 def test_identity_needs_no_torch():

@@ -27,9 +27,11 @@ from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.answerability import ANSWERABILITY
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, Titles, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_resources.embedding.model_files import PACKAGED_DIGEST
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
+from gsum_resources.text.speech import is_english
 
 SECTIONS = "document_sections"
 """The table from which passages get their locations, besides what the method reads."""
@@ -124,10 +126,24 @@ def answer(
         answered = with_extent(question, answered, len(found.names))
         if explain and family.explain:
             more = family.explain(written.inputs.with_tables(written.tables))
+    if answered.is_refusal and (hint := language_hint(question, found)):
+        answered = replace(answered, text=f"{answered.text} {hint}")
     if not explain:
         return answered
     general = explained(question, inputs.method, answered.passages, verdict)
     return replace(answered, explanation=f"{general}\n\n{more}".rstrip())
+
+
+def language_hint(question: str, found: "Found") -> str:
+    """Return why a question in another language than the passages may have found nothing; or ""."""
+    texts = " ".join(row["text"] for row in found.passages)
+    is_same = is_english(question) or (bool(texts) and not is_english(texts))
+    if is_same or PACKAGED_DIGEST not in found.inputs.model("embedding_model").identity:
+        return ""
+    return (
+        "The packaged embedder knows English only: ask in English, or set a multilingual `model` "
+        "in [embedding] of gsum.toml, and run `gsum run`."
+    )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 PACKAGED = "packaged"
+PACKAGED_DIGEST = "56b0e4c1f213e079"
+"""Digest of the packaged model, all-MiniLM-L6-v2, in the identity of an embedder."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _SAFETENSORS = "model*.safetensors"
 _TORCH_BIN = "pytorch_model*.bin"

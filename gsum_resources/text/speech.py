@@ -55,7 +55,7 @@ _REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’
 _TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"))
 _ENGLISH = re.compile(r"\b(?:the|and|of|to|is|that|you|it|we|i|was|for)\b", re.IGNORECASE)
 _FOREIGN = re.compile(
-    r"\b(?:der|die|das|und|ist|nicht|ein|eine|den|wir|le|la|les|et|est|des|un|une|el|los|que|de|es"
+    r"\b(?:der|die|das|und|ist|nicht|ein|eine|den|wir|wie|wer|was|wann|le|la|les|et|est|des|un|une|du|au|el|los|que|de|es"
     r"|il|che|di|o|os|um|uma|em|não|het|een|en|og|det|er|på|och|att)\b",
     re.IGNORECASE,
 )
@@ -254,12 +254,17 @@ def turn_spans(text: str, labels: frozenset[str]) -> list[tuple[str, int, int]]:
     return [span for span in spans if text[span[1] : span[2]].strip()]
 
 
+def is_english(text: str) -> bool:
+    """Return whether a text has as many frequent words of English as of other languages."""
+    return len(_FOREIGN.findall(text)) <= len(_ENGLISH.findall(text))
+
+
 def is_spoken(text: str, share: float = 0.01) -> bool:
     """Return whether the share of fillers among the words indicates speech, in English.
 
     "Um" and "er" are words of German, Portuguese and Danish.
     """
-    if len(_FOREIGN.findall(text)) > len(_ENGLISH.findall(text)):
+    if not is_english(text):
         return False
     loose, few = len(_LOOSE.findall(text)), share * len(text.split())
     # the words of fillers are at least as many, and found faster
