@@ -1,22 +1,21 @@
 """The graph auto-encoder: graph convolutions trained to reconstruct the edges (paper, 3.1.2).
 
-Importing torch and dgl takes seconds, so import this module inside functions only.
+Importing torch takes seconds, so import this module inside functions only.
 """
 
 import math
 from collections.abc import Callable
 from itertools import pairwise
 
-import dgl
 import numpy as np
 import torch
-from dgl.nn.pytorch import GraphConv
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Loss
 from gsum_assets.gae.settings import TrainingSettings
+from gsum_assets.graphs.convolutions import GraphConv, MessageGraph
 from gsum_resources.embedding.processor import torch_threads
 
 _HIDDEN, _DIM = 128, 64  # width of the hidden layers and of an embedding (ours)
@@ -39,7 +38,7 @@ class GraphEncoder(nn.Module):
             for width in hidden
         )
 
-    def forward(self, graph: dgl.DGLGraph, nodes: Tensor) -> Tensor:
+    def forward(self, graph: MessageGraph, nodes: Tensor) -> Tensor:
         """Return embeddings `(n_nodes, dim)` for features `(n_nodes, n_features)`."""
         for conv, activation in zip(self.convs, [*self.activations, nn.Identity()], strict=True):
             nodes = activation(conv(graph, nodes))  # (n_nodes, width)
@@ -65,7 +64,7 @@ def embed_graph(
     """
     n = len(features)
     ends = torch.from_numpy(pairs)
-    graph = dgl.graph((ends[0], ends[1]), num_nodes=n)
+    graph = MessageGraph(ends, n)
     with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         encoder = GraphEncoder(features.shape[1], settings.layers)

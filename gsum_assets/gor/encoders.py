@@ -1,28 +1,30 @@
-"""The graph networks (paper, 2.1, A.4, A.7) as torch modules; all use of `dgl` is in this file.
+"""The graph networks (paper, 2.1, A.4, A.7) as torch modules.
 
 Every graph has a self-loop at each node, so that isolated nodes keep their features (A.4).
-Importing torch and dgl takes seconds, so import this module inside functions only.
+Importing torch takes seconds, so import this module inside functions only.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 
-import dgl
 import numpy as np
 import torch
-from dgl import DGLGraph
-from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGEConv, SGConv
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, normalize
 
 from gsum_assets.gor.graphs import RecordGraph
 from gsum_assets.gor.methods import EncoderForm
+from gsum_assets.graphs.convolutions import (
+    GATConv,
+    GINConv,
+    GraphConv,
+    MessageGraph,
+    SAGEConv,
+    SGConv,
+)
 from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
-
-"""Types of edges: of a response and what it used, and of passages that follow one another."""
 
 
 @dataclass(frozen=True)
@@ -31,41 +33,38 @@ class Batch:
 
     Attributes
     ----------
-    graph : the joined graph, which also has `features`.
+    features : embeddings of the nodes' texts, `(n_nodes, dim)`.
     queries : embeddings of the questions, `(n_queries, dim)`.
     rankings : for each graph its nodes by question, best first, `(n_queries, n_nodes)` of that
         graph.
     """
 
-    graph: DGLGraph
+    graph: MessageGraph
+    features: Tensor
     queries: Tensor
     rankings: Sequence[Tensor]
-
-    @property
-    def features(self) -> Tensor:
-        """Embeddings of the nodes' texts, `(n_nodes, dim)`."""
-        return cast("Tensor", self.graph.ndata["feat"])
 
 
 def batch_of(graphs: Sequence[RecordGraph], form: EncoderForm) -> Batch:
     """Join several graphs, at least one, for a network."""
+    firsts = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
+    edges = [message_edges(graph, form) + n for graph, n in zip(graphs, firsts, strict=False)]
     return Batch(
-        graph=dgl.batch([message_graph(graph, form) for graph in graphs]),
+        graph=MessageGraph(torch.from_numpy(np.concatenate(edges, axis=1)), int(firsts[-1])),
+        features=torch.from_numpy(np.concatenate([graph.features for graph in graphs])),
         queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
         rankings=[torch.from_numpy(graph.rankings) for graph in graphs],
     )
 
 
-def message_graph(record: RecordGraph, form: EncoderForm) -> DGLGraph:
-    """Return the edges along which messages go, with the node features as `feat`."""
-    graph = dgl.graph(tuple(torch.from_numpy(record.edges)), num_nodes=record.n_nodes)
+def message_edges(record: RecordGraph, form: EncoderForm) -> np.ndarray:
+    """Return the edges along which messages go and the self-loops, int64 `(2, n_messages)`."""
+    edges = record.edges
     if form.direction == "to_retrieved":
-        graph = dgl.reverse(graph)
+        edges = edges[::-1]
     elif form.direction == "both":
-        graph = dgl.to_bidirected(graph)
-    graph = dgl.add_self_loop(graph)
-    graph.ndata["feat"] = torch.tensor(record.features)
-    return graph
+        edges = np.unique(np.concatenate([edges, edges[::-1]], axis=1), axis=1)
+    return np.concatenate([edges, np.tile(np.arange(record.n_nodes), (2, 1))], axis=1)
 
 
 class Encoder(nn.Module):
@@ -113,16 +112,15 @@ class Layers(nn.Module):
         self.norms = nn.ModuleList(NodeNorm(width) for _ in inputs)
         self.activations = nn.ModuleList(nn.PReLU(width) for _ in inputs)
         self.dropout = nn.Dropout(form.dropout)
-        self.jump = JumpingKnowledge("max")
 
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+    def forward(self, graph: MessageGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
         outputs = []
         for conv, norm, activation in zip(self.convs, self.norms, self.activations, strict=True):
-            nodes = conv(graph, self.dropout(nodes)).flatten(1)  # (n_nodes, heads * dim)
+            nodes = conv(graph, self.dropout(nodes))  # (n_nodes, heads * dim)
             nodes = activation(norm(nodes))
             outputs.append(nodes.unflatten(1, (-1, self.dimension)).mean(1))  # over heads
-        return self.jump(outputs)
+        return torch.stack(outputs, -1).max(-1).values
 
 
 class Hops(nn.Module):
@@ -131,9 +129,9 @@ class Hops(nn.Module):
     def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
         self.dropout = nn.Dropout(form.dropout)
-        self.conv = SGConv(dimension, dimension, k=form.layers)
+        self.conv = SGConv(dimension, dimension, form.layers)
 
-    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+    def forward(self, graph: MessageGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
         return self.conv(graph, self.dropout(nodes))
 
@@ -152,7 +150,7 @@ def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
     """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
     if form.name == "gat":
         dropout = form.dropout if form.attention_dropout is None else form.attention_dropout
-        return GATConv(n_inputs, dimension, form.heads, attn_drop=dropout)
+        return GATConv(n_inputs, dimension, form.heads, dropout)
     if form.name == "gcn":
         return GraphConv(n_inputs, dimension)
     if form.name == "gin":
@@ -160,8 +158,8 @@ def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
             nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
         )
         # epsilon starts at -1 because the self-loop already adds the node itself
-        return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
-    return SAGEConv(n_inputs, dimension, "mean")
+        return GINConv(perceptron, epsilon=-1)
+    return SAGEConv(n_inputs, dimension)
 
 
 def new_encoder(form: EncoderForm, dimension: int, seed: int = 0) -> Encoder:

@@ -1,6 +1,5 @@
 """The loss against all pairs at once, what drawing some of them estimates, and its control."""
 
-import dgl
 import numpy as np
 import pytest
 import torch
@@ -17,6 +16,7 @@ from gsum_assets.gae.encoders import (
 from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Loss
 from gsum_assets.gae.settings import TrainingSettings
+from gsum_assets.graphs.convolutions import MessageGraph
 
 N, DIM = 30, 4
 LOSSES: list[Loss] = ["balanced", "squared"]
@@ -83,7 +83,7 @@ def test_no_value_for_all_pairs_has_a_lower_loss_than_the_control(loss: Loss) ->
 
 def test_encoder_equals_dense_matrices() -> None:
     encoder = GraphEncoder(6, layers=2).eval().double()
-    graph = dgl.graph((EDGES[0], EDGES[1]), num_nodes=N)
+    graph = MessageGraph(EDGES, N)
     adjacency = np.zeros((N, N))
     adjacency[tuple(PAIRS)] = 1
     root = adjacency.sum(1) ** -0.5

@@ -8,7 +8,6 @@ from gsum_assets.gor.encoders import (
     batch_of,
     convolution,
     embed_nodes,
-    message_graph,
     new_encoder,
 )
 from gsum_assets.gor.methods import EncoderForm
@@ -82,7 +81,7 @@ def test_layer_equals_dense_matrices(name, direction):
         torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(weight.numel()))
     features = torch.from_numpy(graph.features).double()
     with torch.inference_mode():
-        found = layer(message_graph(graph, form), features).flatten(1)
+        found = layer(batch_of([graph], form).graph, features)
     expected = DENSE[name](graph.features.astype(float), dense(graph, direction), numbers(layer))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.gor.encoders import batch_of, message_graph
+from gsum_assets.gor.encoders import batch_of, message_edges
 from gsum_assets.gor.graphs import NO_SOURCE, record_graph, record_graphs, training_graphs
 from gsum_assets.gor.losses import ranked_scores
 from gsum_assets.gor.methods import EncoderForm
@@ -158,8 +158,8 @@ def test_inconsistent_tables_are_reported():
         training_graphs(*tables(ranked=short))
 
 
-def edges_of(graph):
-    return sorted(zip(*(end.tolist() for end in graph.edges()), strict=True))
+def ends_of(edges):
+    return sorted(zip(*edges.tolist(), strict=True))
 
 
 def test_messages_go_by_direction_with_self_loops():
@@ -168,15 +168,15 @@ def test_messages_go_by_direction_with_self_loops():
     back = [(target, source) for source, target in used]
     expected = ([*itself, *used], [*itself, *back], [*itself, *used, *back])
     for direction, ends in zip(DIRECTIONS, expected, strict=True):
-        assert edges_of(message_graph(b, EncoderForm(direction=direction))) == sorted(ends)
+        assert ends_of(message_edges(b, EncoderForm(direction=direction))) == sorted(ends)
 
 
 def test_batched_graphs_number_nodes_consecutively():
     a, b = training_graphs(*tables())
     form = EncoderForm(direction="both")
     batch = batch_of([a, b], form)
-    shifted = [(source + 2, target + 2) for source, target in edges_of(message_graph(b, form))]
-    assert edges_of(batch.graph) == edges_of(message_graph(a, form)) + shifted
+    shifted = [(source + 2, target + 2) for source, target in ends_of(message_edges(b, form))]
+    assert ends_of(batch.graph.edges) == ends_of(message_edges(a, form)) + shifted
     assert batch.features.tolist() == [*a.features.tolist(), *b.features.tolist()]
     assert batch.queries.tolist() == [*a.queries.tolist(), *b.queries.tolist()]
     for ranks, graph in zip(batch.rankings, (a, b), strict=True):
