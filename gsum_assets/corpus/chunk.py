@@ -10,7 +10,7 @@ columns has them on a line before the slice.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,6 +31,7 @@ _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops n
 # shorter chunks repeat more overlap: 193, 211, 218 and 223 word pieces (254).
 _LEAST_FILLED = 0.7
 _NO_NAMES = "", 0
+_GROUP = 64  # documents tokenized together, so that memory stays bounded
 
 
 @dataclass(frozen=True)
@@ -91,23 +92,13 @@ def chunk_documents(texts: Mapping[str, str], settings: ChunkingSettings) -> lis
     word is cut only if it alone does not fit.
     """
     chunks: list[Chunk] = []
-    for group in _groups(texts):
+    ids = list(texts)
+    for at in range(0, len(ids), _GROUP):
+        group = ids[at : at + _GROUP]
         pieces = word_pieces([texts[document_id] for document_id in group], default_tokenizer())
         for document_id, document_pieces in zip(group, pieces, strict=True):
             chunks.extend(_chunks(document_id, document_pieces, settings))
     return chunks
-
-
-def _groups(texts: Mapping[str, str], n_characters: int = 4_000_000) -> Iterator[list[str]]:
-    """Yield the ids of documents of bounded length, tokenized together in bounded memory."""
-    group, length = [], 0
-    for document_id, text in texts.items():
-        if length >= n_characters:
-            yield group
-            group, length = [], 0
-        group.append(document_id)
-        length += len(text)
-    yield group
 
 
 def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> list[Chunk]:

@@ -16,11 +16,9 @@ _TABLE = TABLES["converted_documents"]
 
 
 class Conversion:
-    """Conversion of the documents of one corpus.
+    """Conversion of the documents of one corpus; the memo is the table `converted_documents`.
 
-    The memo is the table `converted_documents`, so that deleted documents leave no copy. Its key is
-    the content, since a renamed file is in another bucket. Failures are not stored: a file that
-    could not be converted is tried again whenever its bucket is rebuilt.
+    Its key is the content, since a renamed file is in another bucket. Failures are not stored.
     """
 
     def __init__(self, converter: Converter, store: ParquetStore, corpus: str) -> None:

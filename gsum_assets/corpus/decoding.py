@@ -11,31 +11,11 @@ from collections import Counter
 
 import regex
 
-ENCODINGS = (
-    "cp1252",
-    "cp932",  # Shift-JIS as Windows writes it
-    "gb18030",
-    "cp1251",
-    "mac_roman",
-    "cp1250",
-    "big5",
-    "cp949",
-    "euc_jp",
-    "koi8_r",
-    "cp1253",
-    "cp1254",
-    "cp1257",
-    "cp1255",
-    "cp1256",
-    "iso8859_2",
-    "iso8859_5",
-    "iso8859_7",
-    "cp866",
-    "mac_cyrillic",
-    "cp850",
-    "cp437",
-    "tis_620",
-)
+_COMMON_FIRST = """
+cp1252 cp932 gb18030 cp1251 mac_roman cp1250 big5 cp949 euc_jp koi8_r cp1253 cp1254 cp1257
+cp1255 cp1256 iso8859_2 iso8859_5 iso8859_7 cp866 mac_cyrillic cp850 cp437 tis_620
+"""
+ENCODINGS = tuple(_COMMON_FIRST.split())
 """Encodings that are detected, the most common first."""
 
 _MARKS = (

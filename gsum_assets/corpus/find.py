@@ -66,14 +66,11 @@ def no_corpus(root: Path) -> str:
 def init_corpus(
     folder: Path, home: Home, name: str | None, tables: Mapping[str, type[BaseModel]]
 ) -> tuple[str, list[str]]:
-    """Make `folder` a corpus of `home`; existing documents and `corpus.toml` are kept.
+    """Make `folder` a corpus of `home`; return its name, and lines that report what was done.
 
-    Returns the name of the corpus, and lines that report what was written and found.
-
-    Parameter `tables`: settings of the tables that `CorpusSettings` does not validate, by name.
-
-    Raises `CorpusError` if the name is invalid or used by another folder, the folder contains the
-    home, or the corpora are in an object store, which has no links.
+    Existing documents and `corpus.toml` are unchanged. `tables` are the settings that
+    `CorpusSettings` does not validate, by name. Raises `CorpusError` if the name is invalid or used
+    by another folder, the folder contains the home, or the corpora are in an object store.
     """
     if is_remote(home.corpora):
         raise CorpusError(

@@ -41,7 +41,6 @@ def _documents(inputs: Inputs) -> Result:
         conversion = Conversion(converter, inputs.warehouse, inputs.corpus)
         listed_ids = set(listed["document_id"].to_pylist())
         read = load_folder(folder, load_settings(folder), conversion.convert, listed_ids)
-    rejected = observe.counted_crashes(read, listed)
     versions = inputs.versions.get("source_documents", {})
     listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
     versions.update(observe.changed_since(inputs.warehouse, listed_versions, read.listing))
@@ -53,7 +52,7 @@ def _documents(inputs: Inputs) -> Result:
             if not document.is_other_type
         ],
         {
-            "rejected_documents": rows_of(TABLES["rejected_documents"], rejected),
+            "rejected_documents": rows_of(TABLES["rejected_documents"], read.rejected),
             "converted_documents": conversion.rows,
             "document_sections": rows_of(TABLES["document_sections"], read.sections),
         },
@@ -167,13 +166,7 @@ def with_earlier(
     """Return the rows of a table by chunk, in the order of `chunks`; only new ones are computed.
 
     The id of a chunk is a hash of its text, so that its stored rows are valid if the same code and
-    the same embedding model wrote them.
-
-    Parameters
-    ----------
-    name : the table, by bucket, with a column `chunk_id`.
-    chunks : rows of `chunks` of the step's buckets.
-    compute : returns the rows of some of `chunks`, in their order.
+    the same embedding model wrote them. `compute` returns the rows of some chunks, in their order.
     """
     chunk_ids = chunks["chunk_id"].to_pylist()
     earlier = inputs.earlier_rows(name, ["embedding_model"]).rows_with("chunk_id", chunk_ids)

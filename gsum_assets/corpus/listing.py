@@ -54,14 +54,9 @@ _LISTED = "its files are read by another path; this one is a link"
 class ListedFile:
     """A file, or something in its place that cannot be read.
 
-    Attributes
-    ----------
-    name : path relative to the corpus folder, with "/"; may have surrogates for bytes that are not
-        UTF-8. That of a folder ends with "/"; "" is the corpus folder itself.
-    version : values that change with the content.
-    modified : Unix time.
-    problem : why it is not read, or "".
-    is_skipped : whether it is left out on purpose, so that nothing has to be repaired.
+    `name` is relative to the corpus folder; it ends with "/" for a folder, is "" for the corpus
+    folder itself, and may have surrogates. `version` changes with the content, `modified` is Unix
+    time, `problem` says why it is not read, `is_skipped` whether that is on purpose.
     """
 
     name: str

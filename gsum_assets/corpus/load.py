@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.conversion.converter import Converter, CrashError
+from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted, tidied
 from gsum_assets.corpus.conversion.pictures import without_pictures
 from gsum_assets.corpus.decoding import NotTextError, decode, is_blank
@@ -74,7 +74,6 @@ class Rejected:
     line: int
     reason: str
     is_other_type: bool = False
-    n_crashes: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,8 @@ def bucket_of(document_id: str, n_buckets: int = N_BUCKETS) -> str:
 def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     """Return every document in the folder with a hash of its content, in a fixed order.
 
-    The hash covers the document's bytes and the settings that change how it is read, but not its
-    times. For a file above `max_bytes` only the size is hashed.
-
-    Raises `CorpusError` if the folder does not exist or holds no document.
+    The hash covers the bytes (of a file above `max_bytes` its size) and the settings that change
+    how they are read. Raises `CorpusError` if the folder does not exist or holds no document.
     """
     fingerprint = settings.reading_fingerprint()
     listed, has_document = [], False
@@ -164,18 +161,9 @@ def load_folder(
 ) -> Loaded:
     """Return the documents of a corpus folder, the rejected ones, and a list of all.
 
-    Parameters
-    ----------
-    convert : called for each record that is not text.
-    document_ids : ids, as in `scan`, of the documents to load; None: all. Loading in several calls
-        has the same result, because duplicates have the same id.
-
-    Returns
-    -------
-    documents : in the order of files and lines; for duplicate ids the first valid one.
-    listing : hashes of the bytes that were read, as files may have changed since a `scan`.
-
-    Raises `CorpusError` if the folder does not exist.
+    Documents are in the order of files and lines, of equal ids the first valid one. The listing has
+    the hashes of the bytes that were read, as files may have changed since a `scan`. Parameter
+    `document_ids`: those to load; None: all. Raises `CorpusError` if the folder does not exist.
     """
     if document_ids is None:
         return load_records(_records(folder, settings), settings, convert)
@@ -206,8 +194,7 @@ def load_records(records: Iterable[Record], settings: CorpusSettings, convert: C
             document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
             source = record.document_id, record.file, record.line
-            n_crashes = int(isinstance(reason, CrashError))
-            loaded.rejected.append(Rejected(*source, str(reason), record.is_other_type, n_crashes))
+            loaded.rejected.append(Rejected(*source, str(reason), record.is_other_type))
         else:
             documents[record.document_id] = document
             line = f", line {record.line}" if record.line else ""
@@ -222,9 +209,7 @@ def with_file_dates(
 ) -> list[Document]:
     """Return documents with the date of their file as metadata `modified`, unless they state one.
 
-    It is also the date of a document that states none.
-
-    Parameter `modified`: when the files were last modified, by document id; None: not known.
+    It is also the date of a document that states none. `modified` has the times by document id.
     """
     dated = []
     for document in documents:

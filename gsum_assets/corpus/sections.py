@@ -117,11 +117,7 @@ def _labels(marks: list[dict], start: int, end: int) -> str:
 
 
 def _path(headings: list[dict], start: int, end: int) -> list[str]:
-    """Return the headings above the characters, outermost first.
-
-    Characters before the first heading take the first heading among them. The title of the whole
-    document, the only heading of its level, is left out.
-    """
+    """Return the headings above the characters, outermost first, without the document's title."""
     before = [row for row in headings if row["start"] <= start]
     before = before or [row for row in headings if row["start"] < end][:1]
     path: list[dict] = []

@@ -24,13 +24,9 @@ _LIMITS: dict[str, Any] = {
 def documents_where(documents: pa.Table, condition: str) -> list[str]:
     """Return the ids of the documents that fulfil a condition in DuckDB's SQL, ascending.
 
-    The condition is an expression over `COLUMNS` of `documents` and the keys of `metadata`, which
-    are columns of their own where no column has their name: `date >= '2024-01-01' and kind =
-    'minutes'`. A column of metadata that has numbers alone is numeric, also where they are texts,
-    as in CSV.
-
-    Raises `CorpusError` if the condition is no such expression, has a subquery, or cannot be
-    evaluated.
+    The condition may use `COLUMNS` and the keys of `metadata`; a key whose values are all numbers,
+    also as texts, is numeric. Raises `CorpusError` if it is no expression, has a subquery, or
+    cannot be evaluated.
     """
     import duckdb
 
@@ -73,10 +69,7 @@ def _require_expression(connection: Any, query: str) -> None:
 
 
 def _further_columns(documents: pa.Table) -> dict[str, pa.Array]:
-    """Return a column for each key of the metadata, in alphabetical order.
-
-    DuckDB does not distinguish capitals in names, so that "Date" and "date" are one column.
-    """
+    """Return a column for each key of the metadata; DuckDB ignores the case of their names."""
     metadata = [json.loads(text or "{}") for text in documents["metadata"].to_pylist()]
     keys: dict[str, list[str]] = {}
     distinct = {key for values in metadata for key in values}

@@ -110,9 +110,7 @@ def _weighed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the counted spans `(n, 2)`, and the number of pieces of each `(n,)`.
 
-    A token counts as one piece. Characters of unknown words, of scripts counted by bytes, and
-    those outside of all tokens count individually. A short span outside of tokens that touches one
-    (an accent, a zero-width joiner) does not count: it belongs to the token's word.
+    A short span outside of tokens that touches one (an accent) belongs to the token's word.
     """
     heavy = (codes >= _FIRST_HEAVY) & ~_within(codes, _LIGHT)
     n_heavy = np.concatenate([[0], np.cumsum(heavy)])

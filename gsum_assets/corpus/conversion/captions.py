@@ -107,11 +107,7 @@ def _ms(time: str) -> int:
 
 
 def _without_repeats(captions: Sequence[_Caption]) -> list[_Caption]:
-    """Return captions without what they repeat.
-
-    Equal captions of the same time count once. Automatic captions that scroll show each line twice
-    or more; where many captions begin with the last lines of the one before, these are left out.
-    """
+    """Return captions without equal ones, and without the lines that scrolling ones show again."""
     once = list(dict.fromkeys(captions))
     repeated = [0, *(_overlap(a.lines, b.lines) for a, b in pairwise(once))]
     if sum(n > 0 for n in repeated) < max(2, _ROLLING_SHARE * len(once)):
@@ -133,10 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _speech_of(caption: _Caption, known: Collection[str]) -> Iterator[Speech]:
-    """Yield the words of each speaker: of voice tags, or of lines that begin with a name.
-
-    Parameter `known`: what more than one caption begins with, which are names in any case.
-    """
+    """Yield the words of each speaker: of voice tags, or of lines that begin with a name."""
     text = "\n".join(caption.lines)
     tags = [tag for tag in _TAG.finditer(text) if tag["name"] or tag["end"]]
     bounds = [0, *(tag.start() for tag in tags), len(text)]
@@ -210,11 +203,7 @@ def _is_name(label: str) -> bool:
 
 
 def _attributed(speech: Sequence[Speech], has_tags: bool) -> list[Speech]:
-    """Return speech with a speaker: "" where nobody is named, `UNKNOWN` beside named ones.
-
-    A name holds until the next one, but where tags name the speakers, or almost all captions begin
-    with a name: there a caption without one is of somebody else.
-    """
+    """Return speech with a speaker: "" where nobody is named, `UNKNOWN` beside named ones."""
     named = sum(bool(spoken.speaker) for spoken in speech)
     if not named:
         return [replace(spoken, speaker="") for spoken in speech]
@@ -250,10 +239,7 @@ def _transcript(speech: Sequence[Speech]) -> Converted:
 
 
 def _continues(before: Speech, after: Speech, length: int) -> bool:
-    """Return whether speech is on one line with the one before it, which has `length` characters.
-
-    A turn is one line. Speech without names is divided at pauses, and at ends of sentences.
-    """
+    """Return whether speech is on the line of the one before it, which has `length` characters."""
     if before.speaker != after.speaker or after.speaker:
         return before.speaker == after.speaker
     is_whole = before.text.endswith((".", "?", "!", "…", "。", "？", "！"))

@@ -19,17 +19,11 @@ _COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
 _PACKAGES = str(Path(__file__).parents[3])  # so that the worker is of this installation
 
 
-class CrashError(ConversionError):
-    """Error for a file on which the process was killed, crashed or hung: it may succeed later."""
-
-
 class Converter:
     """A process that converts one file after another, restarted after a crash or timeout.
 
-    Use as a context manager: the process ends with it.
-
-    Parameters `on_page`: called with the number of pages done, and of all pages of the file;
-    `silence_s`: seconds without a finished page after which the conversion of a file fails.
+    It ends with its context. `on_page` is called with the number of pages done, and of all pages of
+    the file; after `silence_s` seconds without a finished page the conversion fails.
     """
 
     def __init__(
@@ -50,11 +44,7 @@ class Converter:
         self._end()
 
     def convert(self, suffix: str, content: bytes) -> Converted:
-        """Return the text of a file with this extension.
-
-        Raises `ConversionError` if it cannot be converted, `CrashError` if the process crashed
-        or hung.
-        """
+        """Return the text of a file with this extension, or raise `ConversionError`."""
         _, link = self._worker = self._worker or self._start()
         try:
             link.send_bytes(suffix.encode())
@@ -64,7 +54,7 @@ class Converter:
         except BaseException as error:
             self._end()
             if isinstance(error, ConnectionError | EOFError):
-                raise CrashError(
+                raise ConversionError(
                     "the converter crashed on it; save it again in another program, or remove it"
                 ) from error
             raise
@@ -75,7 +65,7 @@ class Converter:
 
     def _received(self, link: Connection) -> dict[str, Any]:
         if not link.poll(self._silence_s):
-            raise CrashError(
+            raise ConversionError(
                 f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
                 "again in another program"
             )

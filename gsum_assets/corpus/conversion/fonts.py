@@ -55,11 +55,7 @@ def unreadable_lines(lines: Sequence[str]) -> set[int]:
 
 
 def _is_foreign(text: str) -> bool:
-    """Return whether a text of Latin letters with hardly any frequent word is in no language.
-
-    Its letters are shifted by a constant, or are numbers of glyphs, or many of its words have no
-    vowel and its letters have the frequencies of no language.
-    """
+    """Return whether a text of Latin letters with hardly any frequent word is in no language."""
     n_letters = sum(map(str.isalpha, text))
     if sum(map(text.count, "aeiouAEIOU")) > _LEAST_VOWELS * n_letters:
         return False

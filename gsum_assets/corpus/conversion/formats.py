@@ -40,15 +40,10 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Format:
-    """How files with an extension are read.
+    """How files with an extension are read: by `convert_{name}` of a module in this folder.
 
-    Attributes
-    ----------
-    name : of the function, without `convert_`.
-    module : that has the function, in this folder.
-    libraries : packages whose versions the text depends on.
-    mark : what `Converted.page_starts` are, and the name of a location in the document.
-    is_markdown : whether the text is Markdown, so that lines beginning with "#" are headings.
+    The text depends on the versions of `libraries`; `mark` is what `Converted.page_starts` are; in
+    Markdown, lines that begin with "#" are headings.
     """
 
     name: str
@@ -95,12 +90,9 @@ class ConversionError(Exception):
 class Converted:
     """The text of a file.
 
-    Attributes
-    ----------
-    title : title in the document, "" without a useful one.
-    page_starts : first character of each page, slide, caption, row or cell; empty for others.
-    labels : name of the location that begins there, "12:40"; empty: they are numbered from 1.
-    left_out : what of the file is not in the text, with counts; "" if nothing is known to be.
+    `page_starts` are the first characters of its pages, slides, captions, rows or cells, `labels`
+    the names of these locations ("12:40"; empty: they are numbered from 1), `left_out` says what of
+    the file is not in the text, with counts.
     """
 
     title: str

@@ -45,12 +45,6 @@ _MAIN_SHARE = 0.5  # least share of the text in an element that counts as main c
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
 _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "s"]
 _NOTE_BLANKS = re.compile(r"(\[\d{1,3}\]) {2,}")
-_XML_NAMES = {
-    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
-    "o": "http://www.idpf.org/2007/opf",
-    "d": "http://purl.org/dc/elements/1.1/",
-    "e": "http://www.w3.org/2001/04/xmlenc#",
-}
 _CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 
 
@@ -184,10 +178,7 @@ def _are_names(rows: Sequence[Any]) -> bool:
 
 
 def _unmerge(soup: Any, root: Any) -> None:
-    """Repeat merged cells in each of their rows, those of a header in each of their columns.
-
-    The row below wide cells of a header is added to it: "2023 Plan", "2023 Real".
-    """
+    """Repeat merged cells in each of their rows, those of a header in each of their columns."""
     spanning = root.select("[rowspan], th[colspan]")
     for table in filter(None, dict.fromkeys(cell.find_parent("table") for cell in spanning)):
         merged: dict[int, tuple[Any, int]] = {}  # cell and number of its further rows, by column
@@ -256,9 +247,7 @@ def _markdown(root: Any) -> str:
 def convert_epub(content: bytes, report: Report) -> Converted:
     """Return the chapters of a book as Markdown, in reading order."""
     with readable_as("EPUB", "download it again"), zipfile.ZipFile(io.BytesIO(content)) as archive:
-        rootfile = xml_root(archive.read("META-INF/container.xml")).find(
-            ".//c:rootfile", _XML_NAMES
-        )
+        rootfile = xml_root(archive.read("META-INF/container.xml")).find(".//{*}rootfile")
         if rootfile is None:
             raise ValueError("META-INF/container.xml names no rootfile")
         package = rootfile.get("full-path")
@@ -267,7 +256,7 @@ def convert_epub(content: bytes, report: Report) -> Converted:
         encrypted = set()  # in many books only fonts are
         if "META-INF/encryption.xml" in archive.namelist():
             encryption = xml_root(archive.read("META-INF/encryption.xml"))
-            references = encryption.iterfind(".//e:CipherReference", _XML_NAMES)
+            references = encryption.iterfind(".//{*}CipherReference")
             encrypted = {unquote(reference.get("URI")) for reference in references}
         if locked := encrypted & set(chapters):
             raise ConversionError(
@@ -284,7 +273,7 @@ def convert_epub(content: bytes, report: Report) -> Converted:
     text = "\n\n".join(text for text in texts if text.strip())
     if not text:
         raise ConversionError("the book has no text, perhaps only pictures; remove it")
-    title = root.findtext(".//d:title", "", _XML_NAMES)
+    title = root.findtext(".//{*}title", "")
     return Converted(useful_title(title), text, left_out=cut(left_out))
 
 
@@ -292,12 +281,10 @@ def _chapters(package: Any, folder: str) -> list[str]:
     """Return the paths of the chapters within the archive, in reading order."""
     items = {
         item.get("id"): item.get("href")
-        for item in package.iterfind(".//o:manifest/o:item", _XML_NAMES)
+        for item in package.iterfind(".//{*}manifest/{*}item")
         if item.get("media-type") in _CHAPTER_TYPES
         and "nav" not in (item.get("properties") or "").split()
     }
-    order = (
-        reference.get("idref") for reference in package.iterfind(".//o:spine/o:itemref", _XML_NAMES)
-    )
+    order = (itemref.get("idref") for itemref in package.iterfind(".//{*}spine/{*}itemref"))
     hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
     return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]

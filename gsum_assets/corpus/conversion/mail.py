@@ -79,10 +79,7 @@ def _header(message: EmailMessage, name: str) -> str:
 
 
 def _body(part: EmailMessage, attached: list[str], left_out: list[str]) -> str:
-    """Return the text of a message or of a part; add the names of what is not read to `attached`.
-
-    Of alternatives that say the same the plain one counts, of others the longer one or both.
-    """
+    """Return the text of a message or part; add the names of what is not read to `attached`."""
     kind = part.get_content_type()
     if kind == "message/rfc822" and part.is_multipart():
         forwarded = cast(EmailMessage, part.get_payload(0))

@@ -33,7 +33,6 @@ _BESIDE_NUMBER = re.compile(r"(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3})|(?<=^\d{4})) +|
 _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\s\ufffe](?:[^\r\n\ufffe]*(?:[^\s\ufffe]|\ufffe))?")
 """A line; PDFium has U+FFFE for a hyphen at its end, and nothing else before the next line."""
-_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ud800-\udfff\ufffe\uffff☐☑☒]")
 _DIGITS = re.compile(r"\d+")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _DESCENT = 0.2  # share of a character's height below the baseline
@@ -97,8 +96,11 @@ def convert_pdf(content: bytes, report: Report) -> Converted:
             f"not readable as PDF ({str(error).rstrip('.')}); open it in a viewer and print it to "
             "a new PDF, or download it again"
         ) from error
-    n_lines = sum(map(len, pages))
-    pages, unreadable = _readable(pages)
+    n_lines, unreadable = sum(map(len, pages)), list[str]()
+    for number, lines in enumerate(pages):
+        of_page = unreadable_lines([line.text for line in lines])
+        unreadable += [lines[i].text for i in sorted(of_page)]
+        pages[number] = [line for i, line in enumerate(lines) if i not in of_page]
     n_unreadable = len(unreadable)
     if n_unreadable and n_unreadable > 0.5 * n_lines:
         raise ConversionError(
@@ -146,15 +148,8 @@ class _Page:
         self._text = text = text.replace("\ufffe", "-").replace("\xad", "-")
         if self._struck:
             self._text = "".join(map(self._shifted_if_struck, range(len(text)), text))
-            return [
-                Line(_STRUCK.sub(_in_marks, _clean(line.text)), *line[1:])
-                for line in map(self._line, rows)
-            ]
-        lines = list(map(self._line, rows))
-        if not _UNCLEAN.search(text):
-            return lines
-        texts = _clean("\n".join(line.text for line in lines)).split("\n")
-        return [Line(text, *line[1:]) for text, line in zip(texts, lines, strict=True)]
+        lines = map(self._line, rows)
+        return [Line(_STRUCK.sub(_in_marks, _clean(line.text)), *line[1:]) for line in lines]
 
     def _corners(self, index: int) -> _Box:
         """Return left, lower, right and upper end of a character."""
@@ -253,18 +248,7 @@ class _Page:
     def _in_order(self, pieces: list[_Piece]) -> list[_Piece]:
         """Return pieces in reading order: of one column from top to bottom, then of the next."""
         if len(pieces) >= _COLUMN_LINES and not _RIGHT_TO_LEFT.search(self._text):
-            n_boxes = self._count_rects(self._handle, 0, -1)
-            lefts = sorted([piece.left for piece in pieces])
-            n_right = len(lefts) - bisect_left(lefts, lefts[0] + _LEAST_COLUMN)
-            stride = n_boxes // _SAMPLE | 1  # odd, as columns may be drawn row by row
-            is_right = n_right >= _COLUMN_LINES
-            if is_right or n_boxes >= len(pieces) + _COLUMN_LINES:
-                sample = self._boxes(range(0, n_boxes, stride))
-                widths = sorted([box[2] - box[0] for box in sample])
-                are_lines = widths[len(widths) // 2] > 0.6 * _LEAST_COLUMN  # not words of code
-                least = _COLUMN_LINES if stride == 1 else 3
-                if (is_right or are_lines) and _gutter(sample, least):
-                    pieces = self._by_columns(pieces, self._boxes(range(n_boxes)))
+            pieces = self._by_columns(pieces, self._boxes())
         starts = [i for i, (a, b) in enumerate(pairwise(pieces), 1) if b.base >= a.base + b.size]
         if not starts:
             return pieces
@@ -275,21 +259,18 @@ class _Page:
             return pieces  # side by side
         return [piece for i in order for piece in runs[i]]
 
-    def _boxes(self, indices: range) -> list[_Box]:
+    def _boxes(self) -> list[_Box]:
         """Return left, lower, right and upper end of parts that are drawn at once."""
         corners, box = [], (c_double * 4)()
         places = [byref(c_double.from_buffer(box, 8 * i)) for i in (0, 3, 2, 1)]
-        for index in indices:
+        for index in range(self._count_rects(self._handle, 0, -1)):
             self._get_rect(self._handle, index, *places)
             corners.append(tuple(box))
         return [self._turned(*box) for box in corners] if self._turn else corners
 
     def _by_columns(self, pieces: list[_Piece], boxes: list[_Box]) -> list[_Piece]:
-        """Return pieces column by column where two columns of prose stand side by side.
-
-        What crosses the blank strip between them, such as a heading, is read before what is below.
-        """
-        x = _gutter(boxes, _COLUMN_LINES)
+        """Return pieces column by column where two columns of prose stand side by side."""
+        x = _gutter(boxes)
         if x is None:
             return pieces
         levels = sorted(-(low + high) / 2 for left, low, right, high in boxes if left < x < right)
@@ -342,18 +323,17 @@ class _Page:
 
 _COLUMN_LINES = 4  # that a column has at least
 _LEAST_COLUMN = 90.0  # points of its width
-_SAMPLE = 20  # parts that show whether a page may have columns
 
 
-def _gutter(boxes: Sequence[_Box], least: int) -> float | None:
-    """Return the middle of a blank strip of 6 points that few boxes cross, with `least` beside."""
+def _gutter(boxes: Sequence[_Box]) -> float | None:
+    """Return the middle of a blank strip of 6 points between lines that few boxes cross."""
     lefts, rights = sorted(box[0] for box in boxes), sorted(box[2] for box in boxes)
     best: tuple[int, float] | None = None
     for n_left, edge in enumerate(rights, start=1):
         if lefts[0] + _LEAST_COLUMN < edge < rights[-1] - _LEAST_COLUMN:
             n_right = len(lefts) - bisect_left(lefts, edge + 6)
             n_crossing = len(lefts) - n_left - n_right
-            if min(n_left, n_right) >= max(least, 2 * n_crossing):
+            if min(n_left, n_right) >= max(_COLUMN_LINES, 2 * n_crossing):
                 best = min(best or (n_crossing, edge), (n_crossing, edge))
     return best and best[1] + 3
 
@@ -424,18 +404,6 @@ _STRUCK = re.compile("[\U00100000-\U0010ffff]+(?: [\U00100000-\U0010ffff]+)*")
 def _in_marks(struck: re.Match[str]) -> str:
     words = "".join(chr(ord(c) - _PRIVATE) if c != " " else c for c in struck[0])
     return f"~~{words}~~"
-
-
-def _readable(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], list[str]]:
-    """Return the lines without those whose letters have no usable meaning, and these."""
-    readable, unreadable = [], []
-    for lines in pages:
-        of_page = unreadable_lines([line.text for line in lines])
-        unreadable += [lines[i].text for i in sorted(of_page)]
-        if of_page:
-            lines = [line for i, line in enumerate(lines) if i not in of_page]
-        readable.append(lines)
-    return readable, unreadable
 
 
 _NEAR = 4  # pages before and after a page, some of which have its running lines
@@ -559,10 +527,8 @@ def joined(
 ) -> tuple[str, list[int]]:
     """Return the text with one line per paragraph, and where each page begins.
 
-    A line is joined with the next one if it has about the usual width, or if the next one continues
-    a hyphenated word in lower case; never with a list item, a line of a table of contents, or a
-    row of a table. A sentence goes on over the border of a page. The hyphen at a line's end is
-    removed where it divides a word.
+    A line of about the usual width, or one that ends within a word, goes on in the next line, also
+    over a page's border, unless that is a list item, or a row of a table or table of contents.
     """
     texts = [[" ".join(line.text.split()) for line in lines] for lines in pages]
     lengths = [len(line) for lines in texts for line in lines if line]

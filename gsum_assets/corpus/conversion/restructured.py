@@ -1,6 +1,7 @@
 """Text of reStructuredText files."""
 
 import re
+from collections import defaultdict
 from typing import Any
 
 from gsum_assets.corpus.conversion.formats import Converted, Report, decoded_text
@@ -13,6 +14,7 @@ _DIRECTIVE = re.compile(
 _ROLE = re.compile(r":([A-Za-z][\w:+.-]*?):`|`:([A-Za-z][\w:+.-]*?):")
 _TARGET = re.compile(r"(.+?)\s*<[^<>]+>$", re.DOTALL)
 _UNREAD = frozenset({"toctree", "include", "raw", "index", "contents"})
+_ANY_OPTION = defaultdict[str, Any](lambda: str, {"": str})  # not empty, else none is allowed
 _SETTINGS = {
     "file_insertion_enabled": False,  # the file may be of anybody
     "raw_enabled": False,
@@ -71,7 +73,7 @@ def _plain_directive(unread: list[str]) -> type:
         optional_arguments = 1
         final_argument_whitespace = True
         has_content = True
-        option_spec = _AnyOption()
+        option_spec = _ANY_OPTION
 
         def run(self) -> list[Any]:
             if self.name in _UNREAD:
@@ -87,25 +89,7 @@ def _plain_directive(unread: list[str]) -> type:
     return Plain
 
 
-class _AnyOption(dict):
-    """Options of a directive, each with any value."""
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __getitem__(self, name: str) -> Any:
-        return lambda argument: argument
-
-
-def _role(
-    name: str,
-    rawtext: str,
-    text: str,
-    lineno: int,
-    inliner: Any,
-    options: Any = None,
-    content: Any = (),
-) -> tuple[list[Any], list[Any]]:
+def _role(_name: str, _raw: str, text: str, *_: Any) -> tuple[list[Any], list[Any]]:
     """Return the text of a role: "title" of "title <target>"."""
     from docutils import nodes, utils
 

@@ -97,10 +97,7 @@ def _converted(sheets: Sequence[_Sheet], *left_out: tuple[str, Sequence[str]]) -
 
 
 def _rows(sheet: _Sheet, left_out: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield label and line of each row that is not empty, before the first the sheet's name.
-
-    Texts of hidden rows and columns are added to `left_out`.
-    """
+    """Yield label and line of each row that is not empty; hidden texts are added to `left_out`."""
     _unmerge(sheet)
     rows: dict[int, list[str]] = {}
     for number, cells in sorted(sheet.rows.items()):
@@ -127,10 +124,7 @@ def _rows(sheet: _Sheet, left_out: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unmerge(sheet: _Sheet) -> None:
-    """Repeat a value that is merged over rows in each, over names of columns in each column.
-
-    The row below names that are merged over columns is added to them: "2023 Plan", "2023 Real".
-    """
+    """Repeat values merged over rows, and names merged over columns, with the row below added."""
     for top, left, bottom, _ in sheet.merged:
         value = "".join(sheet.rows.get(top, [])[left - 1 : left])
         for row in range(top + 1, bottom + 1) if value else ():
@@ -210,10 +204,7 @@ _Cells = dict[tuple[int, int], str]
 
 
 def _forms(stream: IO[bytes], codes: dict[str, str], sheet: _Sheet) -> tuple[_Cells, _Cells]:
-    """Return number formats of cells, and texts of errors and of formulas without a value.
-
-    Hidden lines and these formulas are added to the sheet.
-    """
+    """Return number formats of cells, and texts of errors and of formulas without a value."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
 
     formats: _Cells = {}

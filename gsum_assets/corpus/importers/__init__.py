@@ -32,15 +32,11 @@ BENCHMARKS: dict[str, Benchmark] = {
 def import_benchmark(
     name: str, source: Path, corpora: Path, corpus: str | None = None
 ) -> ImportReport:
-    """Write a benchmark as the corpus folder `corpora/corpus`; `corpus` defaults to `name`.
+    """Write a benchmark as the corpus folder `corpora/corpus`, in place of an earlier import.
 
-    An earlier import of that name is replaced when the new one is complete; a failed import leaves
-    it unchanged.
-
-    Parameter `source`: the dataset's folder, or one of its files, optionally with gzip.
-
-    Raises `CorpusError` if the benchmark is unknown, the source is not as expected, or the corpus
-    folder has files that no import wrote.
+    Parameter `source`: the dataset's folder, or one of its files, optionally with gzip. Raises
+    `CorpusError` if the benchmark is unknown, the source is not as expected, or the corpus folder
+    has files that no import wrote; an earlier import is then unchanged.
     """
     corpus = name if corpus is None else corpus
     if problem := corpus_name_problem(corpus):

@@ -25,10 +25,7 @@ _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE, "graph"})
 class Contents:
     """A benchmark's documents and queries, and notes on the import.
 
-    Attributes
-    ----------
-    tables : further Parquet files of the corpus, by their paths in its folder.
-    counts : what was left out or not found; each becomes a note that begins with its number.
+    `tables` are further Parquet files by their paths, `counts` become notes: what was left out.
     """
 
     documents: list[Document] = field(default_factory=list)

@@ -18,12 +18,9 @@ _TITLE_WORDS = 8
 def _read_graphrag_bench(source: Path) -> Contents:
     """Read the medical guides as documents, with questions of the four types.
 
-    The official corpus is one text of 1 MB whose lines are whole guides for patients. Each
-    distinct line is a document, so that an answer names its guide as source. Three guides occur
-    twice.
-
-    The source has no splits. A guide with all of its questions is in dev or test by the hash of its
-    text, since nearly equal questions are about the same guide.
+    Each distinct line of the official text of 1 MB is a guide, hence a document, so that an answer
+    names its guide as source. The source has no splits: a guide with all of its questions is in dev
+    or test by the hash of its text, since nearly equal questions are about the same guide.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 

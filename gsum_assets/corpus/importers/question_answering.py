@@ -43,11 +43,7 @@ def _read_quality(contents: Contents, split: str, _: int, row: dict[str, Any]) -
 
 
 def _read_musique(contents: Contents, split: str, _: int, row: dict[str, Any]) -> None:
-    """Add the paragraphs of a question as its document, each after its title, in their order.
-
-    The supporting ones are the evidence. The references are the answer and its aliases.
-    Unanswerable questions (musique_full) are left out.
-    """
+    """Add the paragraphs of a question as its document; the supporting ones are the evidence."""
     if not row.get("answerable", True):
         contents.counts["unanswerable questions left out"] += 1
         return
@@ -74,11 +70,7 @@ def _read_musique(contents: Contents, split: str, _: int, row: dict[str, Any]) -
 
 
 def _read_narrativeqa(source: Path) -> Contents:
-    """Read NarrativeQA (Kočiský et al., 2018): books and film scripts, two answers a question.
-
-    The documents are the downloaded stories `tmp/<id>.content`, or, if none was downloaded, the
-    Wikipedia summaries.
-    """
+    """Read NarrativeQA (Kočiský et al., 2018): the downloaded stories, or Wikipedia's summaries."""
     books, questions = (
         needed_file(source, _NARRATIVEQA_FILES, name) for name in ("documents.csv", "qaps.csv")
     )

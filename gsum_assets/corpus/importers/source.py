@@ -41,12 +41,8 @@ def split_rows(
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Yield split, number and row of the files with a split in their names, train first.
 
-    Parameters
-    ----------
-    source : one file, or the dataset's folder.
-    patterns : names without ".gz"; the first pattern with a match counts.
-    folders : subfolders of `source` to search after `source`; the first with a match counts.
-    required : keys of each row.
+    The first of `patterns`, names without ".gz", with a match in `source` or the first of its
+    subfolders `folders` counts. Raises `CorpusError` for a row without the `required` keys.
     """
     files = _split_files(source, patterns, folders)
     for split, file in sorted(files, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name)):

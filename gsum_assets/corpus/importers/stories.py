@@ -52,10 +52,8 @@ def _story_title(text: str) -> str:
 def _read_odsum_story(source: Path) -> Contents:
     """Read ODSum-Story: every section of every story that is not empty is a document.
 
-    A section's id is a hash of its text, it has no title, and sections are ordered by id, so that
-    only the text indicates its story. A query belongs to the story with one of its responses, by
-    the response's uid; all sections of that story are relevant. Queries have the split of their
-    story.
+    A section's id is a hash of its text, so that only the text indicates its story. A query belongs
+    to the story with one of its responses, and all sections of that story are relevant.
     """
     file = needed_file(source, _STORY_FILES, "queries.jsonl")
     texts: dict[str, str] = {}
@@ -93,11 +91,7 @@ def _section_id(text: str) -> str:
 
 
 def _read_odsum_meeting(source: Path) -> Contents:
-    """Read ODSum-Meeting: transcripts unchanged; `meetings_list` names the relevant ones.
-
-    The official file has no splits. All queries are imported as 'dev', since they have been used
-    for development and are no untouched test split.
-    """
+    """Read ODSum-Meeting; all queries are dev, as they have been used for development."""
     file = needed_file(source, _MEETING_FILES, "queries.json")
     texts = _transcripts(source)
     if not texts:

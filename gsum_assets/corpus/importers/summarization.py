@@ -33,10 +33,7 @@ def _ask(
 
 
 def _read_wcep(contents: Contents, split: str, line: int, row: dict[str, Any]) -> None:
-    """Add a news event; its document joins its first ten different articles (protocol of gor).
-
-    The original file has `articles`, the hub's copy `document`.
-    """
+    """Add a news event; its document joins its first ten different articles (protocol of gor)."""
     if "articles" in row:
         parts = [[item.get("title") or "", item.get("text") or ""] for item in row["articles"]]
         articles = ["\n".join(p.strip() for p in part if p.strip()) for part in parts]
@@ -52,11 +49,7 @@ def _read_wcep(contents: Contents, split: str, line: int, row: dict[str, Any]) -
 
 
 def _read_booksum(source: Path) -> Contents:
-    """Read BookSum (Kryściński et al., 2021), chapters; summaries by several sites are references.
-
-    Rows have their texts (`chapter`, `summary_text`), or name files that the official scripts
-    collect (`chapter_path`, `summary_path`, relative to the folder).
-    """
+    """Read chapters of BookSum (Kryściński et al., 2021); summaries of all sites are references."""
     folder = source if source.is_dir() else source.parent
     contents = Contents()
     summaries: dict[str, tuple[str, list[str]]] = {}  # document id: split, summaries
@@ -85,11 +78,7 @@ def _read_booksum(source: Path) -> Contents:
 
 
 def _read_govreport(source: Path) -> Contents:
-    """Read GovReport (Huang et al., 2021): the official JSON files, or the hub's plain text.
-
-    Official: `crs/*.json` and `gao/*.json`, with `split_ids/{crs,gao}_{train,valid,test}.ids`.
-    Plain text: rows of `report` (or `document`) and `summary`.
-    """
+    """Read GovReport (Huang et al., 2021): the official JSON files, or the hub's rows of texts."""
     contents = Contents()
     for split, name, title, text, summary in (
         _official_reports(source) if (source / "split_ids").is_dir() else _plain_reports(source)
@@ -138,11 +127,7 @@ def _sections(body: Any) -> Iterator[str]:
 
 
 def _read_academiceval(source: Path) -> Contents:
-    """Read AcademicEval, abstract writing: the body is the document, the abstract the answer.
-
-    The official folder has one JSON file per paper, in `abs_9K/` and its split folders; a single
-    file with many papers (list or lines) is read, too. Without split names all is test.
-    """
+    """Read AcademicEval, abstract writing: the body is the document, the abstract the answer."""
     nested = source / _ACADEMICEVAL_SETTING
     folder = nested if nested.is_dir() else source
     files = sorted(folder.rglob("*.json*")) if folder.is_dir() else [folder]
