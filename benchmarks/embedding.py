@@ -20,8 +20,7 @@ import numpy as np
 from benchmarks import DATASETS, Measurement, median_ratio, take_turns
 from benchmarks.results import parser_of, publish
 from gsum_resources.embedding.embedder import LocalEmbedder
-from gsum_resources.embedding.encoder import Precision
-from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
+from gsum_resources.embedding.processor import Precision, bfloat16_supported, physical_cores
 
 PASSAGE_TOKENS = 254  # with two special tokens the 256 at which sentence-transformers cuts
 

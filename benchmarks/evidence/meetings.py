@@ -25,7 +25,7 @@ from gsum_assets.pipeline.embed import embed_questions, vector_column
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_resources.embedding.embedder import LocalEmbedder, OnProgress
-from gsum_resources.embedding.encoder import Precision
+from gsum_resources.embedding.processor import Precision
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import hash_texts
 

@@ -253,7 +253,8 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
     """Print a row for each model, and below them the errors of those that do not answer."""
     figures = ("context", "tokens/s", "structure", "USD per million in, out")
     grid, failures = new_grid(("table", "backend", "model", "answers"), figures), []
-    for model in checked:
+    models = list(checked)
+    for model in models:
         grid.add_row(
             f"[{model.table}]",
             model.backend,
@@ -267,6 +268,9 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
         if model.failure:
             failures.append(f"[{model.table}]: {' '.join(model.failure.split())}")
     new_screen().print(grid)
+    for model in models:
+        if model.hint:
+            say(f"[{model.table}]: {model.hint}")
     for failure in failures:
         say(failure, "red")
 

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from gsum_resources.embedding.encoder import Precision, TextEncoder
+from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import PACKAGED, Pooling, query_encoder_name
+from gsum_resources.embedding.processor import Precision
 from gsum_resources.embedding.windows import unit_length, weighted_means
 
 OnProgress = Callable[[int, int], None]

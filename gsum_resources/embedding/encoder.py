@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from gsum_resources.embedding.model_files import (
     transformer_folder,
 )
 from gsum_resources.embedding.processor import (
+    Precision,
     bfloat16_supported,
     physical_cores,
     single_threaded_pool,
@@ -29,8 +30,6 @@ from gsum_resources.embedding.windows import WindowCutter, Windows
 
 if TYPE_CHECKING:
     import torch
-
-Precision = Literal["float32", "bfloat16"]
 
 # A GPU needs large batches. On a CPU a batch should fit into the second-level caches.
 _BATCH_TOKENS_CUDA = 65536

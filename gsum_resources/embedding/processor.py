@@ -6,6 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
+
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 _CPU_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/"
 _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
@@ -49,6 +53,11 @@ def bfloat16_supported(device: str = "cpu") -> bool:
 
         return torch.cuda.is_available() and torch.cuda.is_bf16_supported(False)
     return bool(_cpu_info("flags", "features") & _BFLOAT16_FLAGS)
+
+
+def fastest_precision() -> Precision:
+    """Return bfloat16 where the CPU multiplies it; also for a GPU, which then does as well."""
+    return "bfloat16" if bfloat16_supported() else "float32"
 
 
 @cache

@@ -54,12 +54,18 @@ class ExtractiveModel:
     """A `LanguageModel` that uses classical methods on sentence embeddings.
 
     It keeps `cache_size` sentence vectors in memory (20,000 of 384 dimensions take 31 MB).
+    `vectors` is part of its identity in place of the embedder's identity.
     """
 
     def __init__(
-        self, embedder: Embedder, settings: SummarySettings | None = None, cache_size: int = 20_000
+        self,
+        embedder: Embedder,
+        settings: SummarySettings | None = None,
+        cache_size: int = 20_000,
+        vectors: str | None = None,
     ) -> None:
         self._embedder = embedder
+        self._of_vectors = vectors or embedder.identity
         self._settings = settings or SummarySettings()
         self._cache_size = cache_size
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -74,7 +80,7 @@ class ExtractiveModel:
     @property
     def identity(self) -> str:
         """Version, and a hash of the settings and the embedder."""
-        content = f"{self._settings}\n{self._embedder.identity}"
+        content = f"{self._settings}\n{self._of_vectors}"
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     reads_weights = True

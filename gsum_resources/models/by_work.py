@@ -7,7 +7,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.embedding.processor import PRECISIONS, Precision, fastest_precision
 from gsum_resources.endpoint.budget import Amount, Budget, Reserve, Spending, free_of_charge
 from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable, engine_of
@@ -25,6 +27,7 @@ from gsum_resources.settings.schema import (
 )
 from gsum_resources.state.database import state_of
 from gsum_resources.state.server_facts import ServerFacts
+from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
 
@@ -236,12 +239,13 @@ class Models:
             return cast(LanguageModel, SpreadModel(model, self.engine) if spreads else model)
         from gsum_resources.llm.extractive import ExtractiveModel
 
-        # a fixed embedder, so that its answers do not depend on the corpus's embedding model;
-        # where this is the same one, a question is embedded once
-        fixed = EmbeddingSettings()
-        if self.settings.embedding == fixed and "embedding_model" not in self.overrides:
-            return ExtractiveModel(self.embedder)
-        return ExtractiveModel(self._memoized(self._local_embedder(fixed)))
+        # a fixed embedder, so that its answers do not depend on the corpus's embedding model, nor
+        # its identity on the precision; where this is the same one, a question is embedded once
+        fixed = EmbeddingSettings(precision=self.settings.embedding.precision)
+        is_same = self.settings.embedding == fixed and "embedding_model" not in self.overrides
+        embedder = self.embedder if is_same else self._memoized(self._local_embedder(fixed))
+        exact = LocalEmbedder(fixed.model)
+        return ExtractiveModel(embedder, vectors=exact.identity)
 
     def _memoized(self, embedder: Embedder) -> MemoizedEmbedder:
         """Return an embedder that embeds each text once.
@@ -252,12 +256,13 @@ class Models:
         return MemoizedEmbedder(embedder, self.store, self.engine, stores_queries)
 
     def _local_embedder(self, settings: EmbeddingSettings) -> Embedder:
-        from gsum_resources.embedding.embedder import LocalEmbedder
-
-        embedder = LocalEmbedder(settings.model, precision=settings.precision)
+        embedder = LocalEmbedder(settings.model)
         if self.quick and embedder.runs_in_numpy:
-            embedder = replace(embedder, runtime="numpy")
-        return cast(Embedder, embedder)
+            return cast(Embedder, replace(embedder, runtime="numpy"))
+        precision = settings.precision
+        if precision == "auto":
+            precision = _precision_in_home(embedder, self.store)
+        return cast(Embedder, replace(embedder, precision=precision))
 
     def _new_scorer(self) -> PassageScorer:
         settings = self.settings.scorer
@@ -288,3 +293,12 @@ class Models:
         form = settings.structured_output
         structured = f"structured={form}" if form != "auto" else ""
         return ServerFacts(self.store, "/".join(filter(None, [served, version, structured])))
+
+
+def _precision_in_home(embedder: LocalEmbedder, store: ParquetStore) -> Precision:
+    """Return the precision of a home's vectors, in a new home the faster one on this processor."""
+    for precision in PRECISIONS:
+        identity = replace(embedder, precision=precision).identity
+        if Memo(store, "embeddings", identity).exists():
+            return precision
+    return fastest_precision()

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from gsum_resources.embedding.embedder import LocalEmbedder
+from gsum_resources.embedding.processor import fastest_precision
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.models.by_work import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.protocols.models import (
@@ -49,6 +51,7 @@ class CheckedModel:
     structure: str = ""
     usd: tuple[float, ...] = ()
     failure: str = ""
+    hint: str = ""
 
 
 def check_models(models: Models) -> Iterator[CheckedModel]:
@@ -106,6 +109,19 @@ def _embedder_or_scorer(
             model.score([_PASSAGE], [[_QUESTION]])
         else:
             model.embed([_PASSAGE])
+            checked = _with_precision(checked, model)
     except (ModelUnavailableError, ValueError, OSError) as error:
         return replace(checked, failure=str(error))
     return checked
+
+
+def _with_precision(checked: CheckedModel, model: object) -> CheckedModel:
+    """Add a local model's precision, and how to change it if another one is faster here."""
+    if not isinstance(model, LocalEmbedder):
+        return checked
+    checked = replace(checked, model=f"{checked.model}, {model.precision}")
+    faster = fastest_precision()
+    if model.precision == faster:
+        return checked
+    hint = f"{faster} is faster on this processor; precision = '{faster}' embeds all texts again"
+    return replace(checked, hint=hint)

@@ -36,6 +36,10 @@ class Memo:
         self._merge_at: dict[str, int] = {}  # number of segments, by shard
         self._lock, self._writing = threading.RLock(), threading.Lock()
 
+    def exists(self) -> bool:
+        """Return whether any value was stored."""
+        return self._store.fs.exists(self._folder)
+
     def get(self, keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, bytes]:
         """Return the stored values of `keys`; `on_disk=False`: those in this process's memory."""
         with self._lock:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up, run_lengths
-from gsum_resources.embedding.embedder import LocalEmbedder, Precision
+from gsum_resources.embedding.embedder import LocalEmbedder
+from gsum_resources.embedding.processor import PRECISIONS
 from gsum_resources.embedding.windows import WindowCutter, unit_length, weighted_means
 from tests.embedding.tiny_models import token_ids, write_tokenizer
 
@@ -81,8 +82,6 @@ def test_weighted_mean_has_unit_length():
 
 
 # Batches are filled up, so that a text has the same vector alone and in a crowd.
-
-PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
 
 
 @given(st.integers(1, 300), st.integers(3, 300), st.sampled_from(PRECISIONS), st.integers(1, 64))

@@ -1,6 +1,7 @@
 """Which settings change which model, and what models cost."""
 
 import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from click.testing import CliRunner
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.usage import CountingLedger, Usage
+from gsum_resources.embedding import processor as arithmetic
 from gsum_resources.embedding.memoized import Batch
 from gsum_resources.embedding.numpy_encoder import NumpyEncoder
+from gsum_resources.embedding.processor import PRECISIONS
 from gsum_resources.embedding.windows import Windows
 from gsum_resources.models.by_work import Models
 from gsum_resources.models.models_check import CheckedModel, check_models
@@ -31,11 +34,67 @@ def models(root: Path, **settings: dict) -> Models:
 
 
 def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: Path) -> None:
-    exact, fast = models(tmp_path), models(tmp_path, embedding={"precision": "bfloat16"})
+    exact, fast = (models(tmp_path, embedding={"precision": p}) for p in PRECISIONS)
     assert exact.identity("embedding_model") != fast.identity("embedding_model")
     assert exact.identity("language_model") == fast.identity("language_model")
-    inner = [m.bare("language_model") for m in (exact, fast)]
-    assert len({model._embedder.identity for model in inner}) == 1
+    inner = [m.bare("language_model").embedder for m in (exact, fast)]
+    assert inner == [exact.embedder, fast.embedder]  # no sentence is embedded twice
+
+
+FLAGS = {
+    "flags : avx2 fma": "float32",
+    "flags : avx512f avx512_vnni": "float32",
+    "flags : avx512f avx512_bf16": "bfloat16",
+    "flags : avx512f amx_bf16 amx_tile": "bfloat16",
+    "Features : asimd bf16": "bfloat16",
+}
+
+
+@pytest.fixture
+def processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """A function that lets the processor have flags."""
+
+    def have(flags: str) -> None:
+        info = tmp_path / "cpuinfo"
+        info.write_text(flags)
+        monkeypatch.setattr(arithmetic, "_CPU_INFO", str(info))
+        arithmetic.bfloat16_supported.cache_clear()
+
+    yield have
+    arithmetic.bfloat16_supported.cache_clear()
+
+
+@pytest.mark.parametrize(("flags", "precision"), FLAGS.items())
+def test_a_new_home_has_the_precision_of_its_processor(
+    tmp_path: Path, processor: Callable[[str], None], flags: str, precision: str
+) -> None:
+    processor(flags)
+    assert models(tmp_path / "new").bare("embedding_model").precision == precision
+
+
+def test_a_home_keeps_its_precision_on_another_processor(
+    tmp_path: Path, processor: Callable[[str], None]
+) -> None:
+    processor("flags : avx2")
+    written = models(tmp_path)
+    written.embedder.embed(["The hull leaked."])
+    processor("flags : avx512_bf16")
+    moved = models(tmp_path)
+    assert moved.identity("embedding_model") == written.identity("embedding_model")
+    hint = "bfloat16 is faster on this processor; precision = 'bfloat16' embeds all texts again"
+    assert checked(tmp_path)["embedding"].hint == hint
+    chosen = models(tmp_path, embedding={"precision": "bfloat16"})
+    assert "bfloat16" in chosen.identity("embedding_model")
+    assert checked(tmp_path, embedding={"precision": "bfloat16"})["embedding"].hint == ""
+
+
+def test_a_question_is_embedded_in_float32_without_torch(
+    tmp_path: Path, processor: Callable[[str], None]
+) -> None:
+    processor("flags : avx512_bf16")
+    asked = Models(Settings(), ParquetStore(str(tmp_path)), TABLES["llm_calls"], quick=True)
+    embedder = asked.bare("embedding_model")
+    assert (embedder.runtime, embedder.precision) == ("numpy", "float32")
 
 
 def test_a_question_is_embedded_once_to_search_and_to_answer(
@@ -166,11 +225,8 @@ def test_each_failing_model_is_a_line_and_status_1(
         result = CliRunner().invoke(main, ["models"])
     assert result.exit_code == 1, result.output
     rows = {line.split()[0]: line.split() for line in result.output.splitlines() if line}
-    assert [rows[f"[{table}]"][3] for table in ("llm", "embedding", "scorer")] == [
-        "no",
-        "yes",
-        "no",
-    ]
+    answers = ["yes" in rows[f"[{table}]"] for table in ("llm", "embedding", "scorer")]
+    assert answers == [False, True, False]
     assert "Traceback" not in result.output
     failures = [line for line in result.output.splitlines() if line.startswith(("[llm]:", "[scor"))]
     assert f"the server at {url} " in failures[-2]
