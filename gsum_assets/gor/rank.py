@@ -83,7 +83,14 @@ def node_vectors(node_ids: Sequence[str], edges: pa.Table) -> np.ndarray:
     if not pairs:
         return vectors
     import networkx as nx
-    from graspologic.embed import node2vec_embed
+
+    try:
+        from graspologic.embed import node2vec_embed
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "node2vec: it needs the package graspologic, which requires NumPy < 2; choose other "
+            "methods, or install gsum on Python 3.11, where graspologic is installed with it"
+        ) from error
 
     graph = nx.Graph()
     graph.add_edges_from(pairs, weight=1.0)

@@ -1,12 +1,19 @@
 """Node2Vec over graphs small enough to know the answer."""
 
+import sys
+from importlib.util import find_spec
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from gsum_assets.gor.rank import Node2Vec, node_vectors
 from gsum_assets.retrieval.collection import Collection, Questions
 from tests.gor.toy_documents import shuffled
 
+has_graspologic = pytest.mark.skipif(
+    find_spec("graspologic") is None, reason="graspologic is installed on Python 3.11 only"
+)
 CLIQUES = [(a + start, b + start) for start in (0, 4) for a in range(4) for b in range(a)]
 
 
@@ -25,6 +32,7 @@ def scores(queries, n_nodes=9, pairs=CLIQUES, n_anchors=3):
     return Node2Vec(collection, edges_of(pairs), n_anchors).scores(questions).nodes
 
 
+@has_graspologic
 def test_walks_place_connected_nodes_together_in_any_row_order():
     ids, edges = [f"n{i}" for i in range(9)], edges_of(CLIQUES)  # n8 has no edge
     vectors = node_vectors(ids, edges)
@@ -36,12 +44,14 @@ def test_walks_place_connected_nodes_together_in_any_row_order():
     np.testing.assert_array_equal(node_vectors(ids[::-1], edges), vectors[::-1])
 
 
+@has_graspologic
 def test_edges_of_other_documents_are_ignored():
     ids = [f"n{i}" for i in range(4)]
     alone = node_vectors(ids, edges_of(CLIQUES[:6]))
     np.testing.assert_array_equal(node_vectors(ids, edges_of(CLIQUES)), alone)
 
 
+@has_graspologic
 def test_question_finds_the_neighbours_of_its_anchors():
     found = scores(np.eye(9)[[1, 6, 8]], n_anchors=1)
     assert set(np.argsort(-found[0])[:4]) == {0, 1, 2, 3}
@@ -49,6 +59,7 @@ def test_question_finds_the_neighbours_of_its_anchors():
     assert not found[2].any()  # its anchor is not in the graph
 
 
+@has_graspologic
 def test_anchors_weigh_by_their_similarity():
     vectors = node_vectors([f"n{i}" for i in range(9)], edges_of(CLIQUES))
     question = np.full((1, 9), -0.1)  # the weight of the third anchor is 0
@@ -56,3 +67,10 @@ def test_anchors_weigh_by_their_similarity():
     mean = 0.6 * vectors[0] + 0.8 * vectors[4]
     expected = vectors @ mean / np.linalg.norm(mean)
     np.testing.assert_allclose(scores(question)[0], expected, atol=2e-6)
+
+
+def test_without_its_package_the_method_names_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "graspologic", None)
+    monkeypatch.setitem(sys.modules, "graspologic.embed", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^node2vec: it needs the package graspologic"):
+        scores(np.eye(9)[:1])
