@@ -1,5 +1,6 @@
 # Every target makes the environment .venv when it is missing or when the pinned packages changed.
-PYTHON ?= python3.11
+# A new one takes the newest of these Pythons that runs, or PYTHON; `make clean` removes the one that is there.
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11,$(shell $(name) -c 'print("$(name)")' 2>/dev/null)))
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
@@ -76,9 +77,12 @@ bench: .venv/.dev  ## measure, side by side with what others offer
 clean:  ## remove the environment and what runs wrote, stored replies too; documents stay
 	rm -rf .venv data/warehouse data/dagster data/gsum.duckdb data/state.db* .tmp_dagster_home_*
 
-.venv/.runtime: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+.venv/.runtime: requirements.lock requirements-3.13.lock pyproject.toml
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gsum needs Python 3.11, 3.12 or 3.13, and none is here:" \
+		"install one, for example with 'uv python install 3.13', or name one by 'make demo PYTHON=...'"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $$($(BIN)/python -c \
+		'import sys; print("requirements.lock" if sys.version_info < (3, 12) else "requirements-3.13.lock")')
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
