@@ -15,14 +15,8 @@ from torch.nn.functional import batch_norm, normalize
 
 from gsum_assets.gor.graphs import RecordGraph
 from gsum_assets.gor.methods import EncoderForm
-from gsum_assets.graphs.convolutions import (
-    GATConv,
-    GINConv,
-    GraphConv,
-    MessageGraph,
-    SAGEConv,
-    SGConv,
-)
+from gsum_assets.graphs import convolutions
+from gsum_assets.graphs.convolutions import MessageGraph
 from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
 
@@ -129,7 +123,7 @@ class Hops(nn.Module):
     def __init__(self, form: EncoderForm, dimension: int) -> None:
         super().__init__()
         self.dropout = nn.Dropout(form.dropout)
-        self.conv = SGConv(dimension, dimension, form.layers)
+        self.conv = convolutions.SGConv(dimension, dimension, form.layers)
 
     def forward(self, graph: MessageGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
@@ -150,16 +144,16 @@ def convolution(form: EncoderForm, n_inputs: int, dimension: int) -> nn.Module:
     """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
     if form.name == "gat":
         dropout = form.dropout if form.attention_dropout is None else form.attention_dropout
-        return GATConv(n_inputs, dimension, form.heads, dropout)
+        return convolutions.GATConv(n_inputs, dimension, form.heads, dropout)
     if form.name == "gcn":
-        return GraphConv(n_inputs, dimension)
+        return convolutions.GraphConv(n_inputs, dimension)
     if form.name == "gin":
         perceptron = nn.Sequential(
             nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
         )
         # epsilon starts at -1 because the self-loop already adds the node itself
-        return GINConv(perceptron, epsilon=-1)
-    return SAGEConv(n_inputs, dimension)
+        return convolutions.GINConv(perceptron, epsilon=-1)
+    return convolutions.SAGEConv(n_inputs, dimension)
 
 
 def new_encoder(form: EncoderForm, dimension: int, seed: int = 0) -> Encoder:

@@ -91,11 +91,7 @@ class GraphConv(nn.Module):
 
     def forward(self, graph: MessageGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, n_outputs)` of `(n_nodes, n_inputs)`."""
-        n_inputs, n_outputs = self.weight.shape
-        if n_inputs > n_outputs:  # what is propagated is the smaller of the two
-            nodes = graph.propagated(nodes @ self.weight)
-        else:
-            nodes = graph.propagated(nodes) @ self.weight
+        nodes = graph.propagated(nodes @ self.weight)
         return nodes if self.bias is None else nodes + self.bias
 
 
