@@ -175,7 +175,7 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
         return ListedFile(name, path, problem=problem or unreadable(error))
     if stat.S_ISDIR(status.st_mode):
         return _identity(status)
-    version = status.st_size, status.st_mtime_ns, status.st_ctime_ns  # it may be readable now
+    version = status.st_size, status.st_mtime_ns, status.st_mode & 0o444  # who may read it
     problem = ""
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")

@@ -56,7 +56,7 @@ _TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"
 _ENGLISH = re.compile(r"\b(?:the|and|of|to|is|that|you|it|we|i|was|for)\b", re.IGNORECASE)
 _FOREIGN = re.compile(
     r"\b(?:der|die|das|und|ist|nicht|ein|eine|den|wir|wie|wer|was|wann|le|la|les|et|est|des|un|une|du|au|el|los|que|de|es"
-    r"|il|che|di|o|os|um|uma|em|não|het|een|en|og|det|er|på|och|att)\b",
+    r"|il|che|di|uma|em|não|het|een|en|og|det|på|och|att)\b",
     re.IGNORECASE,
 )
 _FILLER = r"(?:u[hm]+|umm+|erm*|a+h+|eh|hm+|mm+|mm[- ]?hmm+|uh[- ]huh|huh|oh|ooh)"

@@ -47,7 +47,7 @@ CUE = "00:12:40{}000 --> 00:12:44{}000\n"
 NOTEBOOK = {"cells": [{"cell_type": "markdown", "source": "The salmon met a model."}]}
 FILES: dict[str, tuple[str | bytes, str, str]] = {
     "a.txt": ("The anchor met the mud.", "anchor", "a, passage 1 of 1"),
-    "b.md": ("# Log\n\n## May\n\nThe bilge met the pump.", "bilge", "Log, passage 1 of 1"),
+    "b.md": ("# Log\n\n## May\n\nThe bilge met the pump.", "bilge", "Log (b), passage 1 of 1"),
     "c.pdf": (pdf([["One."], ["The capstan met the rope."]]), "capstan", "c, pages 1-2"),
     "g.pptx": (pptx([("Plan", "The galley met the cook.", "")]), "galley", "g, slide 1"),
     "h.xlsx": (xlsx({"Q1": {"A7": "The hatch met the sea."}}), "hatch", 'h, sheet "Q1", row 7'),
