@@ -1,64 +1,52 @@
-"""BERTScore F1 of answers by the `bert-score` package, with a memo by text."""
+"""BERTScore F1 of answers, equal to that of the `bert-score` package, with a memo by text."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from gsum_assets.graphs.bertscore import ScoreMemo
-from gsum_resources.embedding.encoder import resolve_device, without_progress_bars
-from gsum_resources.embedding.model_files import (
-    PACKAGED,
-    model_folder,
-    read_json,
-    transformer_folder,
-)
-from gsum_resources.embedding.processor import physical_cores, torch_threads
-from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
+from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
+from gsum_resources.embedding.model_files import PACKAGED
+from gsum_resources.embedding.processor import torch_threads
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenVectors
 from gsum_resources.store.content_hash import hash_texts
 
-if TYPE_CHECKING:
-    from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    _Embedded = tuple[Tensor, Tensor, Tensor]  # of a text: vectors, mask, weights
-
-_ALGORITHM = "bertscore-f1-2"  # increase it when scores of the same texts may change
-_BATCH = 32  # answers between two notes of progress, and with token vectors in memory (13 MB)
-_REFERENCES = 256  # cached over all methods, in as much memory
-_DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
+_ALGORITHM = "bertscore-f1-3"  # increase it when scores of the same texts may change
+_BATCH = 128  # answers embedded together, between two notes of progress; their vectors take 50 MB
+_REFERENCES = 512  # kept for all methods, in 80 MB
+_DECIMALS = 5  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
 
 
 @dataclass(frozen=True)
-class PackageScorer:
-    """The `bert-score` package without idf weights and without rescaling.
-
-    Every text is embedded alone, references once for all methods, and every pair is matched alone:
-    in larger batches the padding takes part in each maximum.
+class LocalBertScorer:
+    """BERTScore without idf weights and without rescaling, as `bert-score` with `batch_size=1`.
 
     Attributes
     ----------
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
     layer : layer of the output, from 1, the package's `num_layers`; None is the last.
     device : "auto" uses the GPU if there is one.
-    threads : answers compared in parallel, each on one torch thread; None: the physical cores.
+    threads : of torch; None: the physical cores.
     """
 
     model: str = PACKAGED
     layer: int | None = None
-    device: str = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = None
+    _kept: dict[str, TokenVectors] = field(default_factory=dict, init=False, compare=False)
+
+    @cached_property
+    def _embedder(self) -> LocalTokenEmbedder:
+        return LocalTokenEmbedder(self.model, self.layer, self.device, self.threads)
 
     @property
     def identity(self) -> str:
         """Name of everything that determines the scores: weights and layer, not the device."""
-        return LocalTokenEmbedder(self.model, self.layer).identity
+        return self._embedder.identity
 
     def best_f1(self, answered: Sequence[Answered]) -> np.ndarray:
         """Return F1 of each answer and its most similar reference, `(n_answers,)`.
@@ -68,72 +56,34 @@ class PackageScorer:
         Raises
         ------
         ValueError
-            If the model has no such layer, or the package would mistake its architecture.
+            If the model has no such layer.
         ModelNotFoundError
             If the model is neither a folder nor on the hub.
         """
-        from torch import set_num_threads
-
-        workers = ThreadPoolExecutor(
-            self.threads or physical_cores(), initializer=set_num_threads, initargs=(1,)
-        )
-        with torch_threads(1), workers:
-            return np.array(list(workers.map(self._best, answered)))
-
-    def _best(self, answered: Answered) -> float:
-        from bert_score.utils import greedy_cos_idf
-
-        answer, references = answered
-        references = [text for text in references if text.strip()]
-        if not answer.strip() or not references:  # the package rejects blank texts
-            return 0.0
-        embedded = self._embed(answer)
-        pairs = ((*self._reference(text), *embedded) for text in references)
-        match: Any = greedy_cos_idf  # changes its arguments in place
-        return max(float(match(*(tensor.clone() for tensor in pair))[2]) for pair in pairs)
-
-    @cached_property
-    def _reference(self) -> "Callable[[str], _Embedded]":
-        return lru_cache(maxsize=_REFERENCES)(self._embed)
-
-    def _embed(self, text: str) -> "_Embedded":
-        from bert_score.utils import get_bert_embedding
-
-        model, tokenizer, weights = self._package
-        vectors, mask, of_tokens = get_bert_embedding(
-            [text], model, tokenizer, weights, device=resolve_device(self.device)
-        )
-        return vectors.cpu(), mask.cpu(), of_tokens
-
-    @cached_property
-    def _package(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[int, float]]":
-        """Model, tokenizer, and a weight for each token: 0 for the special tokens of a text."""
-        from bert_score.utils import get_model, get_tokenizer
-
-        folder = transformer_folder(model_folder(self.model))
-        config = read_json(folder / "config.json")
-        if "t5" in str(folder) and config["model_type"] not in ("t5", "mt5"):
-            raise ValueError(
-                f"[scores] bertscore_model: bert-score takes '{folder}' for a T5 model by the 't5' "
-                "in its path; copy the folder to a path without it, and give that"
+        references = self._references({text: None for _, texts in answered for text in texts})
+        answers = self._embedder.embed_tokens([answer for answer, _ in answered])
+        with torch_threads(1):  # the products of one pair are small
+            return np.array(
+                [
+                    bertscore([references[text] for text in texts], [answer]).f1.max(initial=0)
+                    for answer, (_, texts) in zip(answers, answered, strict=True)
+                ],
+                np.float64,
             )
-        n_layers = config["num_hidden_layers"]
-        if self.layer is not None and not 1 <= self.layer <= n_layers:
-            raise ValueError(
-                f"[scores] bertscore_layer = {self.layer}: model '{self.model}' has {n_layers} "
-                "layers, from 1; leave it out for the last"
-            )
-        with without_progress_bars():
-            model: Any = get_model(str(folder), self.layer or n_layers)
-            tokenizer = get_tokenizer(str(folder))
-        weights = defaultdict(lambda: 1.0)
-        weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
-        return model.to(resolve_device(self.device)), tokenizer, weights
+
+    def _references(self, texts: dict[str, None]) -> dict[str, TokenVectors]:
+        """Return vectors by text; the first `_REFERENCES` texts are embedded only once."""
+        fresh = [text for text in texts if text not in self._kept]
+        vectors = dict(zip(fresh, self._embedder.embed_tokens(fresh), strict=True))
+        known = self._kept | vectors
+        for text in fresh[: _REFERENCES - len(self._kept)]:
+            self._kept[text] = vectors[text]
+        return known
 
 
 def bertscore_f1(
     answered: Sequence[Answered],
-    scorer: PackageScorer,
+    scorer: LocalBertScorer,
     memo: ScoreMemo,
     on_progress: Callable[[int, int], None],
 ) -> np.ndarray:

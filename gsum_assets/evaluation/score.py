@@ -11,7 +11,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
+from gsum_assets.evaluation.bertscore_f1 import LocalBertScorer, bertscore_f1
 from gsum_assets.evaluation.retrieval_metrics import reading_rows, retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
@@ -225,4 +225,4 @@ def _scored(inputs: Inputs, family: Family) -> Result:
     return Result(scores, shown=lambda: {"scores": main_means(scores)})
 
 
-_pair_scorer = lru_cache(maxsize=2)(PackageScorer)  # loads the model once for all methods
+_pair_scorer = lru_cache(maxsize=2)(LocalBertScorer)  # loads the model once for all methods

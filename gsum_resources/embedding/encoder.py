@@ -126,24 +126,31 @@ class TextEncoder:
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
         """Return the unit vectors of each input's tokens, float32 `(n_tokens, dim)`.
 
-        No padding and no attention mask. On a CPU each input runs by itself, several in parallel on
-        one thread each; on a GPU inputs of equal length share batches.
+        Inputs of equal length share batches, without padding and attention mask; on a CPU
+        several batches run in parallel, on one thread each.
 
         `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`;
         `layer` is a number from 1, None the last.
 
         Raises `ValueError` if the model has no such layer.
         """
-        if self._device == "cpu":
-            self._model  # noqa: B018 - loaded before threads need it
-            with single_threaded_pool(self._threads) as pool:
-                return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
-        lengths = np.array([len(ids) for ids in inputs], np.int64)
+        on_cpu = self._device == "cpu"
         vectors: list[np.ndarray] = [np.empty(0)] * len(inputs)
-        for _, batch in equal_length_batches(lengths, self._batch_tokens):
-            rows = self._token_batch(np.stack([inputs[i] for i in batch]), layer)
-            for index, of_text in zip(batch, rows, strict=True):
+
+        def embed(batch: np.ndarray, length: int) -> None:
+            n_rows = len(batch)
+            if on_cpu:
+                n_rows, _ = filled_up(n_rows, length, self._precision, 1)
+            ids = np.stack([inputs[i] for i in np.resize(batch, n_rows)])
+            for index, of_text in zip(batch, self._token_batch(ids, layer), strict=False):
                 vectors[index] = of_text
+
+        lengths = np.array([len(ids) for ids in inputs], np.int64)
+        most = _BATCH_TOKENS_PER_THREAD if on_cpu else _BATCH_TOKENS_CUDA
+        self._model  # noqa: B018 - loaded before threads need it
+        with single_threaded_pool(self._threads if on_cpu else 1) as pool:
+            batches = equal_length_batches(lengths, most)
+            list(pool.map(lambda batch: embed(batch[1], batch[0]), batches))
         return vectors
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:
@@ -152,7 +159,10 @@ class TextEncoder:
 
         with torch.inference_mode():
             wanted = torch.from_numpy(ids.astype(np.int64)).to(self._device)
-            states = self._model(input_ids=wanted, output_hidden_states=True).hidden_states
+            model = self._model
+            if model.config.is_encoder_decoder:  # BART, T5
+                model = model.get_encoder()
+            states = model(input_ids=wanted, output_hidden_states=True).hidden_states
             # input embeddings, then each layer's output
             if layer is not None and not 1 <= layer < len(states):
                 raise ValueError(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
+from gsum_assets.evaluation.bertscore_f1 import LocalBertScorer, bertscore_f1
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.model_files import PACKAGED, model_folder
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
@@ -22,7 +22,7 @@ class Counting:
     """The packaged model, and how many answers it compared."""
 
     def __init__(self) -> None:
-        self._within = PackageScorer(device="cpu", threads=1)
+        self._within = LocalBertScorer(device="cpu", threads=1)
         self.identity = self._within.identity
         self.n_answers = 0
 
@@ -78,7 +78,7 @@ texts = st.one_of(words.map(" ".join), st.text(min_size=1, max_size=60).filter(s
 @given(answer=texts, references=st.lists(texts, min_size=1, max_size=3))
 def test_equals_the_package_on_random_texts(package, scorer, answer, references):
     (found,) = scores([(answer, references)], scorer)
-    assert found == pytest.approx(package(answer, references), abs=1e-6)
+    assert found == pytest.approx(package(answer, references), abs=1e-5)
 
 
 def test_stored_scores_depend_on_neither_batch_nor_threads(scorer):
@@ -87,7 +87,7 @@ def test_stored_scores_depend_on_neither_batch_nor_threads(scorer):
     compared = scorer.n_answers
     assert np.array_equal(scores(ANSWERED[::-1], scorer, memo), found[::-1])
     assert scorer.n_answers == compared
-    apart = [scores([one], PackageScorer(device="cpu", threads=4))[0] for one in ANSWERED]
+    apart = [scores([one], LocalBertScorer(device="cpu", threads=4))[0] for one in ANSWERED]
     assert np.array_equal(apart, found)
 
 
@@ -99,18 +99,13 @@ def test_blank_texts_score_nothing(scorer):
 @pytest.mark.parametrize("layer", [1, 2])
 def test_configured_layer_is_used(tmp_path, layer):
     folder = str(write_bert(tmp_path / "bert"))
-    embedder, scorer = LocalTokenEmbedder(folder, layer, "cpu"), PackageScorer(folder, layer, "cpu")
+    embedder, scorer = (
+        LocalTokenEmbedder(folder, layer, "cpu"),
+        LocalBertScorer(folder, layer, "cpu"),
+    )
     one, other = embedder.embed_tokens(["a b c d", "b a"])
     np.testing.assert_allclose(
         f1(scorer, [("a b c d", "b a")]), bertscore([other], [one]).f1[0], atol=1e-5
     )
-    with pytest.raises(ValueError, match=r"bertscore_layer = 3: .* has 2 layers"):
-        f1(PackageScorer(folder, 3, "cpu"), [("a", "b")])
-
-
-def test_folder_named_like_another_model_is_refused(tmp_path):
-    folder = write_bert(tmp_path / "other")
-    assert f1(PackageScorer(str(folder), device="cpu"), [("a", "a")]) == pytest.approx(1)
-    moved = folder.rename(tmp_path / "part5")
-    with pytest.raises(ValueError, match="by the 't5' in its path; copy the folder"):
-        f1(PackageScorer(str(moved), device="cpu"), [("a", "a")])
+    with pytest.raises(ValueError, match=r"layer = 3: .* has 2 layers"):
+        f1(LocalBertScorer(folder, 3, "cpu"), [("a", "b")])
