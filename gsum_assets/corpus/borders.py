@@ -1,9 +1,8 @@
 """Ranks of the positions at which a text may be cut, from the text near each alone.
 
-A chunker that ends each chunk at the position of lowest rank among those in reach puts its borders
-at the same positions again a few chunks behind an edit, because two windows that share their
-lowest position cut there, wherever they began (content-defined chunking; Muthitacharoen et al.,
-LBFS, 2001).
+A chunker that ends each chunk at the position of lowest rank in reach puts its borders at the same
+positions again a few chunks behind an edit (content-defined chunking; Muthitacharoen et al., LBFS,
+2001).
 """
 
 import re

@@ -1,7 +1,6 @@
 """Buckets of a corpus, by a hash of document ids; their number is fixed with a new corpus.
 
-It is stored in the state database; without a record, as in a copy of a warehouse alone, it follows
-from the files of `source_documents`, which has one for each bucket.
+It is stored in the state database, else it follows from the files of `source_documents`.
 """
 
 from pathlib import Path

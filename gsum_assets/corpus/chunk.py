@@ -1,10 +1,9 @@
 """Chunking of documents: a sliding window of word pieces, or whole lines.
 
-Both pack units (words or lines, with a size in word pieces) into a chunk, then step back by the
-overlap. A chunk ends at the end of a sentence or line that the text around it selects
-(`borders.py`); with `borders = "length"`, it holds as many units as fit. A chunk is an exact slice
-of its document. The rows of a table stay whole, and a chunk that begins below the names of its
-columns has them on a line before the slice.
+Both pack units (words or lines, with a size in word pieces) into a chunk, an exact slice of its
+document, then step back by the overlap. A chunk ends at the end of a sentence or line that the text
+around it selects (`borders.py`), with `borders = "length"` where no further unit fits. Rows of a
+table stay whole; a chunk that begins below the names of its columns has them on a line before it.
 """
 
 import hashlib
@@ -151,10 +150,7 @@ def _whole_rows(pieces: Pieces, tables: Sequence[Table], max_tokens: int) -> lis
 def _names(
     pieces: Pieces, tables: Sequence[Table], units: _Units, max_tokens: int
 ) -> dict[int, tuple[str, int]]:
-    """Return the names of columns that a chunk repeats, and their size, by the unit it begins with.
-
-    Names that fill more than half of a chunk are not repeated.
-    """
+    """Return the column names (up to half a chunk) that units repeat, and their size, by unit."""
     names = {}
     for table in tables:
         (size,) = _n_between(pieces, [(table.start, table.end)]).tolist()
@@ -201,8 +197,7 @@ def _pack(
     """Return windows `(first, end)` over units; each ends after the previous one.
 
     `room (n_units,)` is that of a window that begins with a unit, `overlap(end)` the unit at which
-    the window after one that ended before `end` would begin. It begins later if that window would
-    have no room for a new unit.
+    the window after one that ended before `end` begins, or later to have room for a new unit.
     """
     n, first, covered, windows = len(before) - 1, 0, 0, []
     while first < n:

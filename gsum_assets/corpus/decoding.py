@@ -151,10 +151,7 @@ _EAST_ASIAN = re.compile("[\t\n\r -~\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff0
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the first lines that have bytes above 127, of a long line a part around them.
-
-    No part ends within a character: where no blank is in reach, it ends with the line.
-    """
+    """Return the first lines that have bytes above 127, of a long line a part around them."""
     lines: list[bytes] = []
     size = end = 0
     while size < _SAMPLE and (high := _HIGH.search(data, end)):

@@ -125,10 +125,7 @@ def _records_in(
 def _without_copies(
     files: Sequence[ListedFile], max_bytes: int, is_wanted: Callable[[ListedFile], bool]
 ) -> list[ListedFile]:
-    """Return files; those with the bytes of one with a shorter name are skipped.
-
-    Only files of equal size are opened, if one of them is wanted.
-    """
+    """Return files; those with the bytes of one with a shorter name are skipped."""
     of_size: dict[object, list[ListedFile]] = defaultdict(list)
     for file in sorted(files, key=lambda file: (len(file.name), file.name)):
         if not file.problem and 0 < file.size <= max_bytes and not is_other_type(file.name):

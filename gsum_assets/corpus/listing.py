@@ -96,10 +96,7 @@ def list_files(folder: Path) -> Iterator[ListedFile]:
 
 
 def _rules(folder: Path, names: Collection[str] | None) -> Callable[[ListedFile], ListedFile]:
-    """Return a function that marks a file, or the name of a folder, as skipped by a rule.
-
-    Parameter `names`: the files of a remote folder, of which none is requested in vain.
-    """
+    """Return a function that marks a file, or the name of a folder, as skipped by a rule."""
     lines = list(SKIPPED_BY_DEFAULT)
     if names is None or IGNORE_FILE in names:
         own = read_if_exists(folder / IGNORE_FILE) or b""

@@ -18,9 +18,6 @@ class Methods:
     """All methods by name; the only place where a name is looked up.
 
     A family's name, unless a method has it, stands for its methods without those of studies.
-
-    Attributes `declared`: the families; `without_questions`: methods of a new corpus without
-    questions.
     """
 
     declared: Sequence[Family]

@@ -36,7 +36,7 @@ _USUAL = Columns("text")
 
 @dataclass(frozen=True)
 class Record:
-    """One document as stored in its source.
+    """One document as stored in its source; its values are unchanged, `text` may be bytes.
 
     Attributes
     ----------
@@ -44,9 +44,6 @@ class Record:
     file : path relative to the corpus folder, with "/".
     line : line or row within the file, from 1; 0 for a whole file.
     content : the bytes covered by the content hash.
-    title, text, cites, metadata : unchanged values; the text of a file is undecoded bytes, a CSV
-        cell of citations is already split into ids.
-    problem : why the record cannot be used.
     converter : file name extension that selects the converter of `content`; "" for text.
     name : title of a whole file that has none inside, if it differs from the id.
     modified : Unix time; 0 if it is not known.

@@ -103,10 +103,7 @@ def _pages(pages: list[dict], start: int, end: int) -> str:
 
 
 def _labels(marks: list[dict], start: int, end: int) -> str:
-    """Return the labels of the first and the last mark that contain the characters.
-
-    What the second one repeats of the first is left out: `sheet "Q1", row 12-15`.
-    """
+    """Return the labels of the marks that contain the characters: `sheet "Q1", row 12-15`."""
     before = [row["label"] for row in marks if row["start"] <= start]
     first = before[-1] if before else marks[0]["label"]
     last = next((row["label"] for row in reversed(marks) if row["start"] < end), first)

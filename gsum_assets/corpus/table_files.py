@@ -1,7 +1,6 @@
 """Records of tables of documents: CSV, TSV, JSON Lines, JSON and `documents.parquet`.
 
-A malformed row or a broken archive becomes a record with a `problem`, so that the other records are
-kept.
+A malformed row or a broken archive becomes a record with a `problem`.
 """
 
 import gzip
@@ -195,10 +194,7 @@ def _missing_columns(names: Collection[str], wanted: ColumnNames) -> str | None:
 def _choose_columns(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], wanted: ColumnNames
 ) -> Columns:
-    """Return the columns of a table of documents; those that `corpus.toml` names come first.
-
-    Raises `UnclearColumnsError` if no column, or more than one, may be the text.
-    """
+    """Return the columns of a table of documents; those that `corpus.toml` names come first."""
     by_key = {_key(name): name for name in reversed(names)}
     title = next((by_key[key] for key in _TITLES if key in by_key), "")
     own_id = next((by_key[key] for key in _IDS if key in by_key), "")

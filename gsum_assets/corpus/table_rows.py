@@ -1,7 +1,4 @@
-"""Rows of tables of documents: CSV, TSV, JSON Lines and JSON.
-
-A malformed row becomes a row with a `problem`, so that the other rows are kept.
-"""
+"""Rows of tables of documents: CSV, TSV, JSON Lines and JSON; a malformed row has a `problem`."""
 
 import csv
 import gzip

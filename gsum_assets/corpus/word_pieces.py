@@ -1,10 +1,8 @@
 """Positions of the word pieces of a text, and the positions where the text may be cut.
 
-WordPiece replaces a word with an unknown character, and any word above 100 characters, by one
-[UNK], and drops accents and control characters. A language model needs up to one token per byte
-for them. Therefore characters of scripts other than Latin, Greek and Cyrillic, emoji and unknown
-words count by their UTF-8 bytes, the upper bound of any tokenizer with byte fallback; overlong
-words and dropped spans count by their characters.
+WordPiece has one [UNK], or nothing, for what takes a language model up to one token per byte.
+Therefore characters of scripts other than Latin, Greek and Cyrillic, emoji and unknown words count
+by their UTF-8 bytes, overlong words and dropped spans by their characters.
 """
 
 import re

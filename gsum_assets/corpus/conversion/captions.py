@@ -153,11 +153,7 @@ def _name(tagged: str) -> str | None:
 
 
 def _labelled_speech(speech: Sequence[Speech]) -> list[Speech]:
-    """Return speech with the names as labels that `speaker_labels` recognizes in a transcript.
-
-    Names with other offices in brackets are other speakers, and so are long names that differ only
-    where they are cut. A name without an office is of the one who has the name with one.
-    """
+    """Return speech with names as distinct labels that `speaker_labels` recognizes."""
     names = dict.fromkeys(s.speaker for s in speech if s.speaker)
     n_offices = Counter(name.partition(" (")[0] for name in names if " (" in name)
     label_of: dict[str | None, str] = {}
@@ -176,10 +172,7 @@ def _labelled_speech(speech: Sequence[Speech]) -> list[Speech]:
 
 
 def _labelled(lines: Sequence[str], names: Collection[str]) -> list[tuple[str | None, str]]:
-    """Return speaker and words of lines; one without a name continues the line before it.
-
-    A speaker who changes without a name is "".
-    """
+    """Return speaker ("": another one, unnamed) and words of lines; others continue one."""
     pairs: list[tuple[str | None, str]] = []
     for line in filter(None, map(_plain, lines)):
         label = _LABEL.match(line)

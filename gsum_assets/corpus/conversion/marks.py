@@ -1,7 +1,6 @@
 """Marks of what the form of a text says: raised, struck, hidden and ticked parts, formulas.
 
-A converter puts `RAISED`, `LOWERED`, `STRUCK` or `NOTE` before a run of characters and `END` behind
-it, or writes HTML, in which `marked` does so. `shown` has the marks in letters.
+Converters put marks around runs of characters, or write HTML, which `marked` marks.
 """
 
 import re

@@ -423,9 +423,8 @@ def without_running_lines(
 ) -> tuple[list[list[Line]], list[str]]:
     """Return the lines of each page without running headers and footers, and those left out.
 
-    These are lines at the top or bottom that have equal words at the same place of most pages
-    near by. Only a page number may differ, and "Page 2 of 3" needs no others. A header of the first
-    page stays there, as it may be the title, or name the columns of a table.
+    These have equal words but for the page's number at the same place of most pages near by. A
+    header of the first page stays: it may be the title, or name the columns of a table.
     """
     kept = [list(lines) for lines in pages]
     left_out: list[str] = []

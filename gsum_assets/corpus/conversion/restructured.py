@@ -34,11 +34,7 @@ _SETTINGS = {
 
 
 def convert_rst(content: bytes, _: Report) -> Converted:
-    """Return a reStructuredText file as Markdown.
-
-    The content of directives and roles that only Sphinx knows is kept as text; other files that it
-    includes are not read.
-    """
+    """Return a reStructuredText file as Markdown; unknown directives are text."""
     from docutils.core import publish_parts
 
     text = decoded_text(content)

@@ -1,8 +1,7 @@
 """Worker process that converts files, since native code may crash on a broken file.
 
-For each file it receives the extension and the content over a pipe, and sends objects of JSON:
-progress as `{"done": 3, "total": 9}`, then the text or the reason of the failure. `converter`
-starts it with the number of the pipe.
+It receives extensions and contents over a pipe, and sends objects of JSON: progress as `{"done": 3,
+"total": 9}`, then the text or the reason of the failure.
 """
 
 import json

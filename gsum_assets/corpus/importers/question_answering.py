@@ -21,10 +21,7 @@ _MULTIHOP_FILES = "a folder with corpus.json and MultiHopRAG.json"
 
 
 def _read_quality(contents: Contents, split: str, _: int, row: dict[str, Any]) -> None:
-    """Add an article with questions whose reference is the correct option; test has none.
-
-    Two writers wrote questions about each article, so that each article occurs twice.
-    """
+    """Add an article (it may occur twice) with questions; the correct option is the reference."""
     document_id = f"quality-{slug(str(row['article_id']))}"
     if all(document.document_id != document_id for document in contents.documents):
         contents.add(document_id, row.get("title") or "", row["article"])
@@ -126,11 +123,7 @@ def _match(text: str, words: str | None) -> re.Match[str] | None:
 
 
 def _read_multihop_rag(source: Path) -> Contents:
-    """Read articles, numbered as in `corpus.json`; evidence names them by url or title.
-
-    Questions without an answer in the collection (null_query) have no relevant document.
-    The source has no splits; all is test.
-    """
+    """Read articles, which evidence names by url or title; without splits, all is test."""
     articles, questions = (
         needed_file(source, _MULTIHOP_FILES, f"dataset/{name}", name)
         for name in ("corpus.json", "MultiHopRAG.json")
