@@ -107,7 +107,7 @@ class Home:
         >>> tables = gsum.open("data").tables
         >>> tables.loc["gor.record_edges", "one_row_per"]
         'pair of a response and a node that it used'
-        >>> tables.loc["leaderboard", "files"]
+        >>> int(tables.loc["leaderboard", "files"])
         1
         """
         import pandas as pd
