@@ -41,6 +41,7 @@ def _documents(inputs: Inputs) -> Result:
         conversion = Conversion(converter, inputs.warehouse, inputs.corpus)
         listed_ids = set(listed["document_id"].to_pylist())
         read = load_folder(folder, load_settings(folder), conversion.convert, listed_ids)
+    rejected = observe.counted_crashes(read, listed)
     versions = inputs.versions.get("source_documents", {})
     listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
     versions.update(observe.changed_since(inputs.warehouse, listed_versions, read.listing))
@@ -52,7 +53,7 @@ def _documents(inputs: Inputs) -> Result:
             if not document.is_other_type
         ],
         {
-            "rejected_documents": rows_of(TABLES["rejected_documents"], read.rejected),
+            "rejected_documents": rows_of(TABLES["rejected_documents"], rejected),
             "converted_documents": conversion.rows,
             "document_sections": rows_of(TABLES["document_sections"], read.sections),
         },

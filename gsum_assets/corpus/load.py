@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.conversion.converter import Converter, CrashError
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted, tidied
 from gsum_assets.corpus.conversion.pictures import without_pictures
 from gsum_assets.corpus.decoding import NotTextError, decode, is_blank
@@ -74,6 +74,7 @@ class Rejected:
     line: int
     reason: str
     is_other_type: bool = False
+    n_crashes: int = 0
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ def load_records(records: Iterable[Record], settings: CorpusSettings, convert: C
             document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
             source = record.document_id, record.file, record.line
-            loaded.rejected.append(Rejected(*source, str(reason), record.is_other_type))
+            n_crashes = int(isinstance(reason, CrashError))
+            loaded.rejected.append(Rejected(*source, str(reason), record.is_other_type, n_crashes))
         else:
             documents[record.document_id] = document
             line = f", line {record.line}" if record.line else ""

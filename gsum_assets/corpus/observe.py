@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,20 @@ import pyarrow as pa
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES, stamp_of
 from gsum_assets.corpus.listing import digest_of
-from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
+from gsum_assets.corpus.load import Loaded, Rejected, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import load_settings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.paths import is_remote, unreadable
-from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.content_hash import content_hash, hash_texts
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.partition import bucket_names, version_of
 from gsum_resources.store.table import Table
 
 _LISTING = TABLES["source_documents"]
+_HASHED = ("document_id", "content_hash")
+_MOST_TRIES = 3
 
 
 def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[str, int]]:
@@ -35,7 +38,16 @@ def sources(store: ParquetStore, corpora: Path, corpus: str) -> dict[str, tuple[
     folder = corpora / corpus
     digest = stamp_of(folder).digest  # before it is read, so that a later change is noticed
     versions: dict[Table, dict[Partition, str]] = {}
+    rejections = TABLES["rejected_documents"]
+    rejected, _ = store.read(rejections, store.partitions(rejections, corpus))
+    crashes = {
+        row["document_id"]: row["n_crashes"]
+        for row in rejected.to_pylist()
+        if 0 < row.get("n_crashes", 0) < _MOST_TRIES  # not of earlier versions
+    }
     for table, file, rows in found(folder, corpus, Buckets(store).fix(corpus, folder)):
+        if table is _LISTING and crashes:
+            rows = _to_try_again(rows, crashes)
         versions.setdefault(table, {})[file] = _keep(store, table, file, rows)
     counts = store.counts(list(versions), corpus)
     store.replace_file(_observed(store, corpus), digest.encode())
@@ -73,6 +85,37 @@ def found(folder: Path, corpus: str, n_buckets: int) -> Iterator[tuple[Table, Pa
     yield TABLES["source_queries"], Partition(corpus), _hashes(folder, [QUERIES_FILE])
     graph = [*GRAPH_FILES, COMMUNITIES_FILE]
     yield TABLES["source_graph"], Partition(corpus), _hashes(folder, graph)
+
+
+def _to_try_again(rows: pa.Table, crashes: Mapping[str, int]) -> pa.Table:
+    """Return a listing in which documents on which a converter crashed have another hash.
+
+    What is tried again is listed with its own hash by `changed_since`, so that each run is one try.
+    Parameter `crashes`: the number of runs in which it did, by document id.
+    """
+    pairs = zip(*(rows[name].to_pylist() for name in _HASHED), strict=True)
+    hashes = [_hash_again(digest, crashes.get(name, 0)) for name, digest in pairs]
+    index = rows.schema.get_field_index("content_hash")
+    return rows.set_column(index, rows.schema.field(index), pa.array(hashes, pa.string()))
+
+
+def counted_crashes(read: Loaded, listed: pa.Table) -> list[Rejected]:
+    """Return the rejected documents of a folder with the number of runs that failed by a crash."""
+    hash_of = dict(zip(*(listed[name].to_pylist() for name in _HASHED), strict=True))
+    n_before = {
+        document.document_id: n
+        for document in read.listing
+        for n in range(1, _MOST_TRIES)
+        if hash_of.get(document.document_id) == _hash_again(document.content_hash, n)
+    }
+    return [
+        replace(one, n_crashes=n_before.get(one.document_id, 0) + 1) if one.n_crashes else one
+        for one in read.rejected
+    ]
+
+
+def _hash_again(digest: str, n_crashes: int) -> str:
+    return hash_texts([digest, str(n_crashes)], 16) if n_crashes else digest
 
 
 def changed_since(
@@ -134,7 +177,11 @@ def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Tabl
 
 
 def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
-    """Return a listing with the times since when its documents and their contents are known."""
+    """Return a listing with the times since when its documents and their contents are known.
+
+    The time at which a file was modified is that of its present content: touching it changes
+    nothing. The `earlier` listing may lack the columns of times.
+    """
     known: dict[str, dict[str, Any]] = {}
     for row in earlier.to_pylist():
         known.setdefault(row["document_id"], row)

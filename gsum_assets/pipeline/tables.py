@@ -115,6 +115,7 @@ TABLES: Mapping[str, Table] = {
             LINE,
             label("reason", "what is wrong and how to repair it"),
             flag("is_other_type", "whether its type is not read, or it is skipped"),
+            integer("n_crashes", "runs in which its converter crashed; the third is the last"),
         ),
         document_table(
             "converted_documents",

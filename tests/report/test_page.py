@@ -168,7 +168,7 @@ def test_parts_that_are_left_out(
 def test_corpus_without_questions_is_reported(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path / "warehouse"))
     rejected = {"document_id": "scan", "file": "scan.pdf", "line": 0, "reason": "holds no text"}
-    rejected |= {"is_other_type": False}
+    rejected |= {"is_other_type": False, "n_crashes": 0}
     document = {"document_id": "harbour", "title": "The harbour", "text": "A b c.", "n_words": 3}
     chunk = {"chunk_id": "c", "document_id": "harbour", "position": 0, "start": 0, "end": 6}
     chunk |= {"text": "A b c.", "n_tokens": 4}

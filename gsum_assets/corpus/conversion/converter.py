@@ -19,6 +19,10 @@ _COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
 _PACKAGES = str(Path(__file__).parents[3])  # so that the worker is of this installation
 
 
+class CrashError(ConversionError):
+    """Error for a file on which the process was killed, crashed or hung: it may succeed later."""
+
+
 class Converter:
     """A process that converts one file after another, restarted after a crash or timeout.
 
@@ -44,7 +48,7 @@ class Converter:
         self._end()
 
     def convert(self, suffix: str, content: bytes) -> Converted:
-        """Return the text of a file with this extension, or raise `ConversionError`."""
+        """Return the text of a file; raise `ConversionError`, or `CrashError` after a crash."""
         _, link = self._worker = self._worker or self._start()
         try:
             link.send_bytes(suffix.encode())
@@ -54,7 +58,7 @@ class Converter:
         except BaseException as error:
             self._end()
             if isinstance(error, ConnectionError | EOFError):
-                raise ConversionError(
+                raise CrashError(
                     "the converter crashed on it; save it again in another program, or remove it"
                 ) from error
             raise
@@ -65,7 +69,7 @@ class Converter:
 
     def _received(self, link: Connection) -> dict[str, Any]:
         if not link.poll(self._silence_s):
-            raise ConversionError(
+            raise CrashError(
                 f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
                 "again in another program"
             )
