@@ -366,16 +366,6 @@ TABLES: Mapping[str, Table] = {
             number(
                 "p_adjusted", "p-value of a rate of 1/2, for all pairs and criteria", nullable=True
             ),
-            number(
-                "at_equal_length",
-                "win rate if both answers were equally long, by a regression; null: no verdict",
-                nullable=True,
-            ),
-            number(
-                "times_as_long",
-                "words of the method's answers over those of the opponent's; null: no verdict",
-                nullable=True,
-            ),
             integer("n", "questions with a verdict"),
             integer("wins", "verdicts for the method"),
             integer("ties", "ties"),

@@ -1,6 +1,5 @@
 """Judgements of the answers of all methods, and win rates: all requests of a run in one batch."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -28,13 +27,11 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.judge_plots import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel, Reply
 from gsum_resources.store.arrow import pc
-from gsum_resources.text.vocabulary import n_words
 
 _PURPOSE = {
     "judgements": "Verdicts of a language model: which of two answers is better, shown in both "
     "orders, and ratings of single answers. Requested in [judges] of corpus.toml.",
-    "win_rates": "How often a method wins against another, with its 95% interval, and how often it "
-    "would if both answers were equally long.",
+    "win_rates": "How often a method wins against another, with its 95% interval.",
 }
 
 
@@ -48,7 +45,7 @@ def judging(families: Sequence[Family]) -> Step:
         ("queries", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
         costs=[Cost("verdict", "judge_model", tokens_in=1500, tokens_out=100)],
-        code_version="6",
+        code_version="7",
         aggregates_methods=True,
         checks={"judgements": [VERDICTS_PARSED, NO_POSITION_BIAS]},
     )
@@ -67,26 +64,17 @@ def _judged(
         shown = dict.fromkeys(_PURPOSE, {key: skipped} if skipped else {})
         nothing = {"win_rates": TABLES["win_rates"].empty()}
         return Result(TABLES["judgements"].empty(), beside=nothing, shown=lambda: shown)
-    summaries = of_methods(map(inputs.table, answers), "summaries", settings.methods)
     result = judge_answers(
         inputs.table("queries"),
-        summaries,
+        of_methods(map(inputs.table, answers), "summaries", settings.methods),
         of_methods(map(inputs.table, read), "contexts", settings.methods),
         model,
         settings,
         inputs.prompts("judges"),
     )
-    rates = win_rates(result.rows, _n_words(summaries))
+    rates = win_rates(result.rows)
     shown = partial(_shown, inputs.corpus, result.rows, rates)
     return Result(result.rows, result.failures, {"win_rates": rates}, shown)
-
-
-def _n_words(summaries: pa.Table) -> dict[tuple[str, str], float]:
-    """Return the mean words of the samples of each answer, by method and query id."""
-    words: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for row in summaries.select(["method", "query_id", "text"]).to_pylist():
-        words[row["method"], row["query_id"]].append(n_words(row["text"]))
-    return {answer: sum(counts) / len(counts) for answer, counts in words.items()}
 
 
 def of_methods(results: Iterable[pa.Table], table: str, methods: Sequence[str]) -> pa.Table:
