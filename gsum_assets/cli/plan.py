@@ -71,7 +71,6 @@ def _usd(amount: float) -> str:
 
 
 def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield what the numbers are derived from."""
     if any(not line.is_known for line in lines):
         yield "~: by requests and tokens of the sample corpora; other models write more or less"
     if any(line.is_known for line in lines):

@@ -119,7 +119,6 @@ def _written(
     methods: Sequence[str],
     path: Path,
 ) -> "list[Part]":
-    """Write the homes of the parts, and say what they are."""
     from gsum_assets.reproduce.homes import parts_of, write
 
     parts, notes = parts_of(preset, name, home, models, methods)
@@ -155,7 +154,6 @@ def _planned(parts: "Sequence[Part]", only_plan: bool, yes: bool) -> bool:
 
 
 def _print(preset: "Preset", parts: "Sequence[Part]") -> None:
-    """Print the published tables beside ours, and what differs from the paper."""
     from gsum_assets.cli.terminal import print_grid
     from gsum_assets.reproduce.table import read_scores, read_wins, side_by_side
 

@@ -51,7 +51,6 @@ def suggest_question(documents: Sequence[tuple[str, str]]) -> str:
 
 
 def _question_about(phrase: str, is_spoken: bool, title: str) -> str:
-    """Return a question about a phrase, which names the document if its title is a name."""
     title = " ".join(title.split())
     if is_spoken:
         return f"What was said about {phrase}?"
@@ -62,10 +61,7 @@ def _question_about(phrase: str, is_spoken: bool, title: str) -> str:
 
 
 def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
-    """Return whether a phrase is a whole noun phrase with other words than the title.
-
-    A common noun in the singular without an article ("free program") is only part of a phrase.
-    """
+    """Return whether a phrase is a whole noun phrase ("free program" is none), not of the title."""
     phrase, words = keyphrase.phrase, keyphrase.phrase.core.split()
     folded = {word.casefold() for word in words}
     is_whole = phrase.text != phrase.core or phrase.proper or words[-1].endswith("s")

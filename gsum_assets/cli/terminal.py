@@ -159,7 +159,6 @@ class Console:
                 self._line(f"… {self._stage.line(now)}")
 
     def _line(self, text: str) -> None:
-        """Print a line with the time since the start."""
         self._printed = time.monotonic()
         seconds = self._printed - self._started
         self._screen.print(f"{seconds:7.1f} s  {text}", soft_wrap=True)
@@ -410,7 +409,6 @@ def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[st
 
 
 def _aligned(steps: Iterable[tuple[str, str]]) -> list[str]:
-    """Return commands, each with its result described beside it."""
     steps = list(steps)
     width = max((len(command) for command, gives in steps if gives), default=0)
     return [f"  {command:<{width}}    {gives}".rstrip() for command, gives in steps]

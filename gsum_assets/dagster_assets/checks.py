@@ -61,7 +61,6 @@ def check_results(
 def _result(
     check: Check, key: dg.AssetKey, subject: Subject, checked: Mapping[str | None, CheckInputs]
 ) -> dg.AssetCheckResult:
-    """Return the result of a check over the methods of a table."""
     findings = {method: _finding(check, inputs) for method, inputs in checked.items()}
     wrong = {method: finding for method, finding in findings.items() if finding.problem}
     lines = [
@@ -98,10 +97,7 @@ def _finding(check: Check, inputs: CheckInputs) -> Finding:
 
 
 def _markdown(rows: Sequence[Mapping[str, object]], table: Table) -> str:
-    """Return rows, which may differ in their columns, as a Markdown table.
-
-    Of a text only the length is shown. Rows are named by ids, also of documents.
-    """
+    """Return rows, which may differ in their columns, as a Markdown table."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     lines += [

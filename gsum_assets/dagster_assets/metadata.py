@@ -182,6 +182,5 @@ def _as_metadata(item: Any) -> Any:
 
 
 def _command(table: Table, corpus: str) -> str:
-    """Return a shell command, as Markdown, that shows the first rows of a corpus."""
     query = f"select * from {table.name}\n where corpus = '{corpus}'\n limit {_ROWS}"
     return f'```shell\ngsum sql "{query}"\n```'

@@ -60,11 +60,7 @@ def fail_dead_runs(instance: dg.DagsterInstance, store: ParquetStore) -> str:
 
 
 def _free_slots(instance: dg.DagsterInstance) -> None:
-    """Free the pool slots of runs that have ended.
-
-    A run may claim one more between its cancellation and the end of its process, for which all
-    others would wait: Dagster frees it where a daemon runs, and not otherwise.
-    """
+    """Free the pool slots of ended runs: Dagster does so only where a daemon runs."""
     storage = instance.event_log_storage
     if not storage.supports_global_concurrency_limits:
         return

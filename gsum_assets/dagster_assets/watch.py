@@ -103,10 +103,7 @@ def _changed(
     now: float,
     notes: list[str],
 ) -> Iterator[dg.RunRequest]:
-    """Yield a run for each corpus whose files differ from what was seen, by names and times.
-
-    One that is no partition may have been forgotten since.
-    """
+    """Yield a run for each corpus whose files differ from what was seen, or that was forgotten."""
     root = workspace.home.corpora
     n_compared = 0
     for corpus in folders_in(root):

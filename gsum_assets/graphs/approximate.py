@@ -155,7 +155,6 @@ def _of_groups(
 
 
 def _first_distinct(groups: np.ndarray, group: int, most: int) -> np.ndarray:
-    """Return the first groups other than `group`, each once."""
     distinct, first = np.unique(groups, return_index=True)
     ordered = distinct[np.argsort(first)]
     return ordered[ordered != group][:most]

@@ -53,7 +53,6 @@ def nearest_by_product(vectors: "csr_matrix", k: int, engine: Engine = LOCAL) ->
 
 
 def _nearest_of_rows(vectors: "csr_matrix", k: int, rows: np.ndarray) -> Neighbours:
-    """Return the nearest of some sparse vectors."""
     products = np.round((vectors[rows] @ vectors.T).toarray(), DECIMALS)
     products[np.arange(len(rows)), rows] = -np.inf
     k = min(k, products.shape[1] - 1)
@@ -212,10 +211,7 @@ class Comparison:
         return similarities
 
     def _likely(self, similarities: np.ndarray, k: int) -> Pairs:
-        """Return pairs that include the `k` greatest of each row of `(n_rows, n_items)`.
-
-        Minus infinity is a pair that does not count.
-        """
+        """Return pairs that include the `k` greatest of each row; minus infinity does not count."""
         n_rows, n = similarities.shape
         k = min(k, n - 1)
         if k < 1:

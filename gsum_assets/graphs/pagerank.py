@@ -89,11 +89,7 @@ def personalized_pagerank(
 
 
 def _power_iteration(graph: WalkGraph, jumps: np.ndarray, restart: float) -> np.ndarray:
-    """Iterate x = r t + (1 - r) P x until the error is at most `TOLERANCE`.
-
-    The sum of absolute errors is at most (1 - r) / r times that of the last changes; as errors add
-    up to 0, each is at most half of the sum.
-    """
+    """Iterate x = r t + (1 - r) P x; no error exceeds (1 - r) / 2r times the last changes."""
     damping, probabilities, is_end = 1 - restart, jumps, graph.leaving == 0
     for _ in range(_MOST_STEPS):
         back = restart + damping * probabilities[is_end].sum()
@@ -106,15 +102,12 @@ def _power_iteration(graph: WalkGraph, jumps: np.ndarray, restart: float) -> np.
 
 
 def _conjugate_gradients(graph: WalkGraph, jumps: np.ndarray, restart: float) -> np.ndarray:
-    """Solve (I - (1 - r) S) z = D^-½ t, S = D^-½ P D^½; then x = c D^½ z.
-
-    c is r, or more if seeds are ends, from which walks only restart. All eigenvalues of the matrix
-    are at least r, so a residual of length e leaves an error of at most e / r in z.
-    """
+    """Solve (I - (1 - r) S) z = D^-½ t, S = D^-½ P D^½, of eigenvalues >= r; then x = c D^½ z."""
     from scipy.sparse.linalg import LinearOperator, cg
 
     damping, leaving = 1 - restart, graph.leaving
     is_end = leaving == 0
+    # c, more than r if seeds are ends, from which walks only restart
     scale = restart / (1 - damping * jumps[is_end].sum())
     root = np.sqrt(np.where(is_end, 1, leaving / (leaving.max() or 1)))
     operator: Any = LinearOperator  # whose `__new__` chooses a subclass

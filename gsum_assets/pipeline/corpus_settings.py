@@ -238,7 +238,6 @@ def _validated(model: type[Section], values: Mapping[str, Any], where: str) -> S
 
 
 def _described(problem: Any, root: type[BaseModel]) -> str:
-    """Return key, value and remedy of one pydantic error."""
     path = [str(step) for step in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":

@@ -96,10 +96,7 @@ class Estimate:
         return Amount(*_sum(amounts))
 
     def _share_of_questions(self, file: Partition) -> float:
-        """Return the share of the questions whose passages an edit changes, or that are new.
-
-        A passage that is added is as likely among those of a question as any other one is.
-        """
+        """Return the share of questions that are new, or whose passages an edit may change."""
         (passages, changed), store = self._found, self.stale.workspace.store
         n_gone = len(changed - {p.document_id for p in passages})
         n_new_passages = sum(p.is_new * p.n_like_it for p in passages)

@@ -212,7 +212,6 @@ def filled(
 
 
 def _over_budget(models: Models, planned: Plan) -> Iterator[str]:
-    """Yield a line for each limit of a day that the plan exceeds."""
     total = planned.total()
     units = sum(line.n for line in planned.lines)
     needed = Amount(units, total.tokens_in + total.tokens_out, total.usd)
@@ -225,7 +224,6 @@ def _over_budget(models: Models, planned: Plan) -> Iterator[str]:
 
 
 def _unpriced(models: Models, lines: Sequence[Line]) -> Iterator[str]:
-    """Yield a line for each served language model without a price."""
     used = [models.settings_of(line.model) for line in lines if line.unit == "calls"]
     unpriced = {
         model.table

@@ -49,7 +49,6 @@ def read_scores(parts: Sequence[Part]) -> Scores:
 
 
 def _stored(part: Part) -> Iterator[tuple[str, str, str, float]]:
-    """Yield method, metric, question and value of a part."""
     for method, rows in _read(part, "scores"):
         for row in rows.to_pylist():
             yield method, row["metric"], row["query_id"], row["value"]

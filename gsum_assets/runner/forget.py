@@ -150,7 +150,6 @@ def check_forgotten(
 
 
 def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
-    """Return the text of a document in a file outside the corpus folder."""
     if is_table(original.name):
         limits, prefix = settings.documents, document_id.rpartition(":")[0] or document_id
         found = records_of(original, original.name, limits.max_bytes, limits.columns, prefix)
@@ -243,7 +242,6 @@ def models_with(
 
 
 def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
-    """Return the ids of questions in the folder that name the document."""
     file = pipeline.home.corpora / corpus / QUERIES_FILE
     if not file.is_file():
         return []
@@ -259,10 +257,7 @@ def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
 
 
 def _remove_stale(pipeline: Pipeline, corpus: str) -> int:
-    """Delete files that are stale or of no kept method: they may still contain the document.
-
-    Those of a method that gsum no longer has are of no kept one.
-    """
+    """Delete files that are stale or of no kept method: they may still contain the document."""
     methods = METHODS.wanted(pipeline.home.corpora, corpus)
     staleness = Staleness(pipeline.workspace, corpus, frozenset(methods))
     due = {declared.name for declared in staleness.due()}

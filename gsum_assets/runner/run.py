@@ -147,8 +147,6 @@ def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> s
 
 @dataclass
 class _Refresh:
-    """A refresh of one corpus."""
-
     pipeline: Pipeline
     instance: dg.DagsterInstance
     corpus: str
@@ -233,7 +231,6 @@ class _Refresh:
     def _submitted(
         self, due: Sequence[Declared], report: RunReport, retrain: Sequence[str] = ()
     ) -> None:
-        """Let the daemon execute the job, and follow it."""
         self.events.begins(due)
         keys = [*SOURCES, *keys_of(due)]
         submitted = daemon.submit(self.pipeline.home, self.corpus, keys, _config(retrain))

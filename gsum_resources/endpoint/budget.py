@@ -219,13 +219,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process that has reserved a part of the budget; its reservation ends with it.
-
-    Attributes
-    ----------
-    machine : boot and process namespace; processes see each other's numbers if it is the same.
-    born : when the process began, since numbers are used again.
-    """
+    """A process whose reservation ends with it; `machine`: boot and process namespace."""
 
     host: str
     machine: str

@@ -230,17 +230,13 @@ class Endpoint:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _note_answer(self) -> None:
-        """Note that the server has answered a request, which ends an outage."""
         self._answered, self._given_up = True, 0
         if self._outage:
             self._outage = None
             self._outages.end()
 
     def _away_after(self, failure: EndpointError) -> ModelUnavailableError | None:
-        """Return the error of an outage if a request that was given up means one, and note it.
-
-        Where a connection was made, the request itself may be at fault, unless several fail.
-        """
+        """Return the error of an outage, and note it, if a request that was given up means one."""
         self._given_up += 1
         reached = isinstance(failure, TransientError) and failure.reached
         if reached and self._given_up < max(_AWAY_AFTER, self.settings.max_concurrent):
@@ -264,11 +260,7 @@ class Endpoint:
         items: Sequence[Item],
         ready: "queue.SimpleQueue[tuple[int, Value] | None]",
     ) -> None:
-        """Run workers that take items from one iterator; the first exception ends it.
-
-        No further item is taken while values wait to be consumed: where they cannot be stored, no
-        more of them are paid for.
-        """
+        """Run workers; they take no item while values wait to be stored, lest more are paid for."""
         n_workers = min(self.settings.max_concurrent, len(items))
 
         async def worker(numbered: Generator[tuple[int, Item]]) -> None:

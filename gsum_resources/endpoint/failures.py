@@ -177,7 +177,6 @@ def stated_pause(body: str) -> float | None:
 
 
 def _message_and_code(body: str) -> tuple[str, str]:
-    """Return a server's error message and code, from the formats that servers use."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

@@ -85,10 +85,7 @@ class RateLimiter:
         self._freed.set()
 
     def _reserve(self, tokens: int) -> Attempt | float:
-        """Return the reservation, or the seconds to wait before trying again.
-
-        A request larger than the whole limit is admitted alone, in a window without other tokens.
-        """
+        """Return the reservation, or the seconds to wait; beyond the whole limit it is alone."""
         state = self._open_state()
         # where it is repeated, a request may count twice: no more is sent than the limits allow
         return state.repeat(

@@ -119,7 +119,6 @@ class CausalModel:
         return self._tokenizer.decode([i for i in reply if special.get(i) in marks | {None}])
 
     def _processors(self, request: Request, start: int, room: int) -> list[Callable]:
-        """Return the logits processors of a reply to a prompt of `start` tokens."""
         from transformers import RepetitionPenaltyLogitsProcessor
 
         processors: list[Callable] = []

@@ -86,11 +86,7 @@ class Grammars:
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Masks `(n_logits,)` of tokens that end something, in order of preference.
-
-        They end a string, end a list or object, open a list, end a value. Only the last may contain
-        a comma, after which a list continues. None may open an object: a required list stays empty.
-        """
+        """Masks `(n_logits,)` of tokens that end something, best first; none opens an object."""
         import torch
 
         texts = self._tokenizer.batch_decode([[i] for i in range(len(self._tokenizer))])

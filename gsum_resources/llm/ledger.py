@@ -136,7 +136,6 @@ def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -
 def _write_calls(
     connection: sa.Connection, store: ParquetStore, table: Table, path: str, corpus: str, after: int
 ) -> None:
-    """Write the calls of a corpus with an id above `after` as a file."""
     columns = [CALLS.c[name] for name in table.schema.names]
     query = sa.select(*columns).where(CALLS.c.corpus == corpus, CALLS.c.id > after)
     rows = connection.execute(query.order_by(CALLS.c.id)).mappings()

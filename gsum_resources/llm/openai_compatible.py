@@ -70,10 +70,7 @@ class _NotAnsweredError(Exception):
 
 @dataclass
 class _Spent:
-    """Cost of one request, re-asks included; failed attempts are no calls.
-
-    `last` is the model's last reply.
-    """
+    """Cost of one request, re-asks included; failed attempts are no calls."""
 
     calls: int = 0
     failed: int = 0
@@ -210,10 +207,7 @@ class OpenAICompatibleModel:
     async def _ask(
         self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
     ) -> tuple[Form, _Said]:
-        """Return the reply, and the form that the server has accepted.
-
-        The first structured request is sent alone, so that the form is found out once.
-        """
+        """Return reply and form; the first structured request is alone, to find the form out."""
         if request.schema is None or (self._first and self._first.is_set()):
             return await self._negotiate(request, turns, room, spent)
         if self._first:
@@ -248,7 +242,6 @@ class OpenAICompatibleModel:
     async def _send(
         self, request: Request, turns: list[dict[str, str]], room: int, form: Form, spent: _Spent
     ) -> _Said:
-        """Send the request once in a form, and return the reply."""
         messages = opening(request, form.structure_for(request.schema)) + turns
         texts = [message["content"] for message in messages]
         wanted = min(room, self._settings.max_reply_tokens or room)
@@ -280,16 +273,13 @@ class OpenAICompatibleModel:
         return said
 
     def _without_reasoning(self, said: _Said, request: Request) -> _Said:
-        """Return a reply without its reasoning.
-
-        A server whose template opens the reasoning sends no mark if the reply was cut off before
-        the reasoning ended: such a reply of a model that has closed others holds no answer.
-        """
+        """Return a reply without its reasoning, which the template may open without a mark."""
         prompt = f"{request.instructions}\n{request.render()}"
         text, is_json = said.text, request.schema is not None
         is_closed = closes_reasoning(text, prompt)
         self._closes_reasoning |= is_closed
         is_cut_off = said.finish in _CUT_OFF and text.lstrip()[:1] not in ("{", "[")
+        # a model that has closed reasoning was cut off within it
         is_reasoning = self._closes_reasoning and not is_closed and is_cut_off
         answer = "" if is_reasoning else without_reasoning(text, prompt, is_json).strip()
         reasoning = said.reasoning or (text if answer != text.strip() else "")

@@ -211,7 +211,6 @@ def _parsed_leniently(text: str, schema: type[BaseModel], strict: bool) -> Any:
 
 
 def _names_in(value: Any) -> Iterator[str]:
-    """Yield the names of all fields of a JSON value."""
     if isinstance(value, dict):
         yield from value
         value = list(value.values())
@@ -221,7 +220,6 @@ def _names_in(value: Any) -> Iterator[str]:
 
 
 def _field_names(schema: type[BaseModel]) -> set[str]:
-    """Return the names of all fields of a schema, and of its parts."""
     described = schema.model_json_schema()
     parts = described, *described.get("$defs", {}).values()
     return {name for part in parts for name in part.get("properties", ())}
@@ -234,10 +232,7 @@ def _content(text: str) -> str:
 
 
 def _validated(value: Any, schema: type[Schema], keep_few: bool = False) -> Read[Schema]:
-    """Return the value as an object of the schema, without invalid items of its lists.
-
-    `keep_few`: leave items out even where most are invalid.
-    """
+    """Return the value as an object of the schema; `keep_few`: even if most items are invalid."""
     value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
     value = _in_its_field(value, schema)
     slips: Counter[str] = Counter()
@@ -292,7 +287,6 @@ def _invalid(messages: list[str]) -> StructureError:
 
 
 def _message(failure: Any) -> str:
-    """Return where a value is invalid, and why, for the model."""
     return _shortened(f"{'.'.join(map(str, failure['loc']))}: {failure['msg']}")
 
 
@@ -306,5 +300,4 @@ def _slip(failure: Any) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a description of an error, cut to a length that models read."""
     return text if len(text) <= _MAX_PROBLEM_CHARS else text[: _MAX_PROBLEM_CHARS - 1] + "…"

@@ -200,7 +200,6 @@ def served_context(endpoint: "Endpoint", model: str) -> int | None:
 
 
 def _at(value: Any, key: str) -> Any:
-    """Return the field of an object, None where there is none."""
     return value.get(key) if isinstance(value, dict) else None
 
 
@@ -209,7 +208,6 @@ def _whole(value: Any) -> int | None:
 
 
 def _folder_context(folder: Path) -> int | None:
-    """Return the context in the model's configuration file."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):

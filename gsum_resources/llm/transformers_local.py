@@ -112,10 +112,7 @@ class TransformersModel:
 
     @property
     def _runs_together(self) -> bool:
-        """Whether as many requests run at once as there are threads, on one thread each.
-
-        Threads of a small model that share a matrix product wait longer than they compute.
-        """
+        """Whether requests run at once, each on one thread: threads of a small model wait."""
         return self._weights.is_packaged and self._weights.device == "cpu"
 
     @cached_property
@@ -203,10 +200,7 @@ class SpreadModel:
 
 
 def _complete_of(model: TransformersModel) -> Callable[[Sequence[Request]], list[Reply]]:
-    """Return the function that answers a block of requests.
-
-    Its replies have no `parsed`, whose class may exist in one process only.
-    """
+    """Return the function that answers a block; `parsed`, whose class may be local, is left out."""
 
     def answer(requests: Sequence[Request]) -> list[Reply]:
         replies = model.complete(requests)

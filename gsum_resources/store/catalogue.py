@@ -119,10 +119,7 @@ def is_of(
 def _copied(
     path: Path, temporary: Path, declared: str
 ) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
-    """Copy the catalogue; return a connection to the copy and which tables have files.
-
-    The copy is empty if there is no catalogue, or a damaged one, or one with other declarations.
-    """
+    """Return a copy, empty if there is none that is `declared`, and which tables have files."""
     with suppress(FileNotFoundError, duckdb.Error):
         shutil.copyfile(path, temporary)
         connection = duckdb.connect(
@@ -234,10 +231,7 @@ class ReadOnlyFiles(AbstractFileSystem):
 
 
 def _empty_files(store: ParquetStore, tables: Iterable[Table]) -> ReadOnlyFiles:
-    """Return an empty file of the declared columns for each table, in place of an object store.
-
-    DuckDB reads every file of a view that is created, to know the types of its columns.
-    """
+    """Return an empty file for each table: DuckDB reads those of a new view to know its columns."""
     files = MemoryFiles()
     for table in tables:
         pq.write_table(table.empty(), content := io.BytesIO())
@@ -260,7 +254,6 @@ def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View | Macro) -> None:
-    """Create a view or macro with its comments."""
     identifiers = [f'"{identifier}"' for identifier in view.name.split(".")]
     if len(identifiers) > 1:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifiers[0]}")
@@ -289,13 +282,11 @@ def _commented(view: View, tables: Iterable[Table]) -> View:
 
 
 def _comments(table: Table) -> dict[str, str]:
-    """Return the comment on each column of a table's view."""
     of_dimensions = {name: DIMENSION_MEANINGS[name] for name in table.dimensions}
     return {**of_dimensions, **{column.name: column.meaning for column in table.columns}}
 
 
 def _pattern(table: Table) -> str:
-    """Return the pattern of a table's files below the root."""
     levels = "/".join(f"{name}=*" for name in table.dimensions)
     file = "*.parquet" if table.name in APPENDED else FILE_NAME
     return f"{table.name}/{levels}/{file}"
@@ -355,7 +346,6 @@ def duckdb_type(kind: pa.DataType) -> str:
 
 
 def _provenance(sources: list[str]) -> str:
-    """Return the SQL of the view with one row per partition: the fields of its footer."""
     text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
     levels = "(/(corpus|bucket|method)=[^/]+)+/[^/]+$"  # the last ones; the root may have such, too

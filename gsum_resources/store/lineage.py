@@ -106,7 +106,6 @@ class Lineage:
 
     @cached_property
     def _files(self) -> Listing:
-        """All files of an object store, from one listing."""
         return self._store.list_files()
 
     def exists(self, table: str, partition: Partition) -> bool:

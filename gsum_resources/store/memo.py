@@ -122,10 +122,7 @@ class Memo:
         return values
 
     def _merge_alike(self, shard: str, paths: Sequence[str]) -> int:
-        """Merge the segments of each class of sizes that has many; return how many fewer are left.
-
-        Classes are merged from the smallest on; what they become is left alone until next time.
-        """
+        """Merge classes of sizes that have many segments; return how many fewer are left."""
         classes: dict[int, list[str]] = {}
         with suppress(FileNotFoundError):  # another process merges
             for path in paths:
@@ -136,7 +133,6 @@ class Memo:
         return sum(len(alike) - 1 for alike in classes.values() if len(alike) >= _ALIKE)
 
     def _merge(self, shard: str, paths: Sequence[str]) -> None:
-        """Write segments as one, then remove them."""
         items: dict[bytes, bytes] = {}
         for path in paths:
             with self._store.open_file(path) as source:
@@ -167,7 +163,6 @@ class _Recent:
 
 
 def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
-    """Return keys grouped by their first hexadecimal digit."""
     shards: dict[str, list[bytes]] = {}
     for key in keys:
         shards.setdefault(f"{key[0] >> 4:x}", []).append(key)
@@ -175,7 +170,7 @@ def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def _rows_of(segment: np.ndarray, keys: Collection[bytes]) -> list[int]:
-    """Return the rows of a segment that hold one of the keys, by binary search."""
+    """Return the rows of a segment that hold one of the keys."""
     wanted = np.array(sorted(keys), "S16")
     rows = np.searchsorted(segment, wanted)
     is_there = rows < len(segment)

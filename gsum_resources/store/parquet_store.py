@@ -340,7 +340,6 @@ class ParquetStore:
 def _mapped(
     compute: Callable[[Partition], _T], partitions: Sequence[Partition], n_threads: int
 ) -> list[_T]:
-    """Return a result for each partition, computed by threads if there are several."""
     if n_threads == 1 or len(partitions) <= 1:
         return [compute(partition) for partition in partitions]
     with ThreadPoolExecutor(n_threads) as pool:
