@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.answering.ask import language_hint
+from gsum_resources.embedding import encoder
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
 from gsum_resources.protocols.models import Embedder
@@ -59,9 +60,9 @@ def in_other_batch(embedder):
     """The same texts embedded alone, backwards, and in batches of another size."""
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
     backwards = embedder.embed(TEXTS[::-1])[::-1]
-    small = LocalEmbedder(
-        precision=embedder.precision, device="cpu", threads=1, batch_tokens=300
-    ).embed(TEXTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder, "_BATCH_TOKENS_PER_THREAD", 300)
+        small = embedder.embed(TEXTS)
     return alone, backwards, small
 
 

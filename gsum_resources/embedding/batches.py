@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gsum_resources.embedding.processor import mkl_has_avx512
-
 # Small enough that padding costs little, large enough that sentences share batches.
 _LENGTH_STEP = 8
 
@@ -15,6 +13,7 @@ _LENGTH_STEP = 8
 # threads. A small input runs on one thread, and may not exceed 88 tokens.
 _TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
 _SMALL_INPUT_TOKENS = 64
+_TOKENS_OF_SMALL = {"float32": 64, "bfloat16": 512}
 
 
 def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
@@ -54,9 +53,7 @@ def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> 
     """
     tokens = _TOKENS_PER_THREAD[precision] * threads
     if n_windows * run_length <= _SMALL_INPUT_TOKENS:
-        tokens, threads = _TOKENS_PER_THREAD[precision], 1
-        if precision == "float32":  # half of these tokens failed
-            tokens = 16 if mkl_has_avx512() else 64
+        tokens, threads = _TOKENS_OF_SMALL[precision], 1
     return max(n_windows, -(-tokens // run_length)), threads
 
 

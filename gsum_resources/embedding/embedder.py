@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gsum_resources.embedding.encoder import TextEncoder
-from gsum_resources.embedding.model_files import PACKAGED, Pooling, query_encoder_name
+from gsum_resources.embedding.model_files import PACKAGED, query_encoder_name
 from gsum_resources.embedding.processor import Precision
 from gsum_resources.embedding.windows import unit_length, weighted_means
 
@@ -31,14 +31,11 @@ class LocalEmbedder:
 
     Attributes
     ----------
-    model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
+    model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub; of the
+        passage encoders of Dragon and DPR, the query encoder embeds queries.
     precision : of weights and activations; vectors are float32 in any case.
     window_tokens : content tokens of a window, without special tokens and prefix.
-    pooling : method that combines token vectors; None: the method that the model declares.
-    query_model : encoder of queries; None: the query encoder of a pair recognized by its name
-        (Dragon, DPR), else `model` itself.
     device : "auto" uses the GPU where there is one.
-    batch_tokens : maximum number of tokens in a batch; None: a default for the device.
     threads : number of torch threads on the CPU; None: the physical cores available to the process.
     runtime : "numpy" runs a plain BERT without torch, for a few texts in a new process.
     """
@@ -46,12 +43,7 @@ class LocalEmbedder:
     model: str = PACKAGED
     precision: Precision = "float32"
     window_tokens: int = 256
-    pooling: Pooling | None = None
-    query_prefix: str | None = None
-    passage_prefix: str | None = None
-    query_model: str | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    batch_tokens: int | None = None
     threads: int | None = None
     takes_progress: ClassVar[bool] = True
     runtime: Literal["torch", "numpy"] = "torch"
@@ -59,7 +51,7 @@ class LocalEmbedder:
     def __post_init__(self) -> None:
         if self.precision not in ("float32", "bfloat16"):
             raise ValueError(f"precision '{self.precision}': choose 'float32' or 'bfloat16'")
-        for name in ("window_tokens", "batch_tokens", "threads"):
+        for name in ("window_tokens", "threads"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} = {value}: must be at least 1")
@@ -71,8 +63,8 @@ class LocalEmbedder:
         return (
             f"{_RUNTIMES[self.runtime]}:{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
             f":{passages.settings.pooling}:window={self.window_tokens}"
-            f":passage={self._passage_prefix!r}"
-            f":query={queries.digest}/{queries.settings.pooling}/{self._query_prefix!r}"
+            f":passage={passages.settings.passage_prefix!r}"
+            f":query={queries.digest}/{queries.settings.pooling}/{queries.settings.query_prefix!r}"
         )
 
     def unloaded(self, threads: int | None) -> "LocalEmbedder":
@@ -106,13 +98,14 @@ class LocalEmbedder:
         ModelNotFoundError
             If the model is neither a folder nor available from the hub.
         """
-        return self._embed(self._passages, texts, self._passage_prefix, on_progress)
+        prefix = self._passages.settings.passage_prefix
+        return self._embed(self._passages, texts, prefix, on_progress)
 
     def embed_queries(
         self, texts: Sequence[str], on_progress: OnProgress | None = None
     ) -> np.ndarray:
         """Return float32 unit vectors of queries, by the query encoder and prefix; see `embed`."""
-        return self._embed(self._queries, texts, self._query_prefix, on_progress)
+        return self._embed(self._queries, texts, self._queries.settings.query_prefix, on_progress)
 
     def _embed(
         self,
@@ -134,7 +127,7 @@ class LocalEmbedder:
             block = texts[first : first + _TEXTS_AT_ONCE]
             windows = encoder.cutter.cut(block, self.window_tokens, prefix)
             report = _batch_reporter(windows.owner, first, len(texts), on_progress)
-            raw = encoder.encode(windows, self.batch_tokens, report)
+            raw = encoder.encode(windows, report)
             means = weighted_means(raw, windows.owner, windows.n_content, len(block))
             vectors[first : first + len(block)] = unit_length(means, encoder.name)
         return vectors
@@ -145,34 +138,16 @@ class LocalEmbedder:
 
     @cached_property
     def _queries(self) -> TextEncoder:
-        name = self.query_model or query_encoder_name(self.model)
-        if name == self.model:
-            return self._passages
-        encoder = self._encoder(name)
-        if encoder.settings.dimension != self.dimension:
-            raise ValueError(
-                f"query_model '{name}' gives vectors of length {encoder.settings.dimension}, "
-                f"model '{self.model}' of length {self.dimension}; give two encoders of one pair"
-            )
-        return encoder
+        name = query_encoder_name(self.model)
+        return self._passages if name == self.model else self._encoder(name)
 
     def _encoder(self, name: str) -> TextEncoder:
-        how = name, self.precision, self.pooling, self.device, self.threads
+        how = name, self.precision, self.device, self.threads
         if self.runtime == "numpy":
             from gsum_resources.embedding.numpy_encoder import NumpyEncoder
 
             return NumpyEncoder(*how)
         return TextEncoder(*how)
-
-    @property
-    def _passage_prefix(self) -> str:
-        declared = self._passages.settings.passage_prefix
-        return declared if self.passage_prefix is None else self.passage_prefix
-
-    @property
-    def _query_prefix(self) -> str:
-        declared = self._queries.settings.query_prefix
-        return declared if self.query_prefix is None else self.query_prefix
 
 
 def _batch_reporter(

@@ -1,6 +1,5 @@
 """A transformer encoder: token ids in, one pooled vector per window out."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,7 +20,6 @@ from gsum_resources.embedding.model_files import (
 )
 from gsum_resources.embedding.processor import (
     Precision,
-    bfloat16_supported,
     physical_cores,
     single_threaded_pool,
     torch_threads,
@@ -43,13 +41,11 @@ class TextEncoder:
         self,
         name: str,
         precision: Precision,
-        pooling: Pooling | None,
         device: str,
         threads: int | None,
     ) -> None:
         self.name = name
         self._precision: Precision = precision
-        self._pooling: Pooling | None = pooling
         self._requested_device = device
         self._threads = threads or physical_cores()
 
@@ -61,7 +57,7 @@ class TextEncoder:
     @cached_property
     def settings(self) -> ModelSettings:
         """Pooling, prefixes and limits of the model, read from JSON without torch."""
-        return read_model_settings(self.folder, self.name, self._pooling)
+        return read_model_settings(self.folder, self.name)
 
     @cached_property
     def digest(self) -> str:
@@ -84,43 +80,28 @@ class TextEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        if self._precision == "bfloat16" and not bfloat16_supported(self._device):
-            warnings.warn(
-                f"bfloat16 has no hardware support on this {self._device}, so that embedding is "
-                "slower than in float32; set precision='float32'",
-                stacklevel=2,
-            )
-        return load_transformer(transformer_folder(self.folder), self.name, self._precision).to(
-            self._device
-        )
+        folder = transformer_folder(self.folder)
+        return load_transformer(folder, self.name, self._precision).to(self._device)
 
     def encode(
-        self,
-        windows: Windows,
-        batch_tokens: int | None,
-        on_batch: Callable[[np.ndarray], None] | None = None,
+        self, windows: Windows, on_batch: Callable[[np.ndarray], None] | None = None
     ) -> np.ndarray:
         """Return the pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
 
-        By default `batch_tokens` depends on the device. `on_batch` is called with the indices of
-        the windows of each finished batch.
+        `on_batch` is called with the indices of the windows of each finished batch.
         """
-        import torch
-
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
-        max_tokens = batch_tokens or self._batch_tokens
-        batches = equal_form_batches(lengths, windows.full_length, max_tokens)
-        with torch.inference_mode():
-            for run_length, batch in batches:
-                chosen = [windows.ids[i] for i in batch]
-                n_rows, threads = len(batch), self._threads
-                if self._device == "cpu":
-                    n_rows, threads = filled_up(n_rows, run_length, self._precision, threads)
-                with torch_threads(threads):
-                    vectors[batch] = self._encode_batch(chosen, run_length, n_rows)
-                if on_batch is not None:
-                    on_batch(batch)
+        for run_length, batch in equal_form_batches(
+            lengths, windows.full_length, self._batch_tokens
+        ):
+            ids = np.full((len(batch), run_length), self.settings.pad_id, np.int64)
+            for row, window in enumerate(batch):
+                ids[row, : lengths[window]] = windows.ids[window]
+            present = np.arange(run_length) < lengths[batch][:, None]  # (rows, length)
+            vectors[batch] = self._encode_batch(ids, present)
+            if on_batch is not None:
+                on_batch(batch)
         return vectors
 
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
@@ -172,22 +153,20 @@ class TextEncoder:
             unit = torch.nn.functional.normalize(states[layer or -1].float(), dim=2)
             return unit.cpu().numpy()
 
-    def _encode_batch(self, windows: list[np.ndarray], run_length: int, n_rows: int) -> np.ndarray:
-        """Return vectors `(n_windows, dim)` of windows padded to `run_length` and `n_rows` rows."""
+    def _encode_batch(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Return vectors `(n_windows, dim)` of padded ids; `present` is False for padding."""
         import torch
 
-        ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
-        mask = np.zeros((n_rows, run_length), np.int64)
-        for row in range(n_rows):  # rows beyond the windows repeat them
-            window = windows[row % len(windows)]
-            ids[row, : len(window)] = window
-            mask[row, : len(window)] = 1
-        device_mask = torch.from_numpy(mask).to(self._device)
-        output = self._model(
-            input_ids=torch.from_numpy(ids).to(self._device), attention_mask=device_mask
-        )
-        pooled = _pool(output, device_mask, self.settings.pooling)
-        return pooled[: len(windows)].cpu().numpy()
+        n_windows, run_length = ids.shape
+        n_rows, threads = n_windows, self._threads
+        if self._device == "cpu":
+            n_rows, threads = filled_up(n_windows, run_length, self._precision, threads)
+        rows = np.arange(n_rows) % n_windows  # rows beyond the windows repeat them
+        with torch_threads(threads), torch.inference_mode():
+            mask = torch.from_numpy(present[rows].astype(np.int64)).to(self._device)
+            wanted = torch.from_numpy(ids[rows]).to(self._device)
+            output = self._model(input_ids=wanted, attention_mask=mask)
+            return _pool(output, mask, self.settings.pooling)[:n_windows].cpu().numpy()
 
 
 def resolve_device(device: str) -> str:

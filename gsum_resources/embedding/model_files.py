@@ -180,7 +180,7 @@ class ModelSettings:
     pad_id: int
 
 
-def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
+def read_model_settings(folder: Path, name: str) -> ModelSettings:
     """Return settings from the model's files, else from `KNOWN_MODELS` by its name, else defaults.
 
     Raises `ValueError` if the model has a module that is not supported, such as a dense layer.
@@ -196,7 +196,7 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
     )
     _reject_unknown_modules(folder, name)
     return ModelSettings(
-        pooling=pooling or _declared_pooling(folder, name) or known.pooling,
+        pooling=_declared_pooling(folder, name) or known.pooling,
         query_prefix=prompts.get("query") or known.query_prefix,
         passage_prefix=passage_prompt or known.passage_prefix,
         dimension=int(config.get("projection_dim") or config.get("hidden_size") or config["dim"]),
@@ -234,7 +234,7 @@ def _declared_pooling(folder: Path, name: str) -> Pooling | None:
     if len(modes) != 1 or modes[0] not in _POOLING_NAMES:
         raise ValueError(
             f"embedding model '{name}': pooling {modes} is not supported; "
-            f"give pooling, one of {', '.join(get_args(Pooling))}, if one of them suits it"
+            f"choose a model with one of {', '.join(get_args(Pooling))}"
         )
     return _POOLING_NAMES[modes[0]]
 

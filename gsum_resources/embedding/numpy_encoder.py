@@ -3,18 +3,15 @@
 For more than a question and the sentences of its passages, torch is faster.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_form_batches
 from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import read_json, transformer_folder, weight_files
-from gsum_resources.embedding.windows import Windows
 
-_BATCH_TOKENS = 1024  # one layer's data fits into the second-level cache
 _FEW_ROWS = 48
 Weights = Mapping[str, np.ndarray]
 
@@ -52,26 +49,13 @@ class NumpyEncoder(TextEncoder):
             for name, value in loaded.items()
         }
 
-    def encode(
-        self,
-        windows: Windows,
-        batch_tokens: int | None,
-        on_batch: Callable[[np.ndarray], None] | None = None,
-    ) -> np.ndarray:
-        """Return the pooled vectors of windows; see `TextEncoder.encode`."""
-        vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
-        lengths = np.array([len(ids) for ids in windows.ids], np.int64)
-        batches = equal_form_batches(lengths, windows.full_length, batch_tokens or _BATCH_TOKENS)
-        for run_length, batch in batches:
-            ids = np.full((len(batch), run_length), self.settings.pad_id, np.int64)
-            for row, window in enumerate(batch):
-                ids[row, : lengths[window]] = windows.ids[window]
-            present = np.arange(run_length) < lengths[batch][:, None]  # (rows, length)
-            hidden = bert(self._weights, self._config, ids, present)
-            vectors[batch] = pooled(hidden, present, self.settings.pooling)
-            if on_batch is not None:
-                on_batch(batch)
-        return vectors
+    @property
+    def _batch_tokens(self) -> int:
+        return 1024  # one layer's data fits into the second-level cache
+
+    def _encode_batch(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+        hidden = bert(self._weights, self._config, ids, present)
+        return pooled(hidden, present, self.settings.pooling)
 
 
 def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray) -> np.ndarray:

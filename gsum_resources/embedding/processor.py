@@ -46,34 +46,19 @@ def _core_of(cpu: int) -> tuple[str, str]:
 
 
 @cache
-def bfloat16_supported(device: str = "cpu") -> bool:
-    """Return whether bfloat16 products run in hardware; for "cpu" without importing torch."""
-    if device == "cuda":
-        import torch
-
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported(False)
-    return bool(_cpu_info("flags", "features") & _BFLOAT16_FLAGS)
+def bfloat16_supported() -> bool:
+    """Return whether the CPU multiplies bfloat16 in hardware; False where that is unknown."""
+    try:
+        lines = Path(_CPU_INFO).read_text().splitlines()
+    except OSError:  # not Linux; assuming no support is the cheaper error
+        return False
+    flags = (line.split() for line in lines if line.lower().startswith(("flags", "features")))
+    return not _BFLOAT16_FLAGS.isdisjoint(word for words in flags for word in words)
 
 
 def fastest_precision() -> Precision:
     """Return bfloat16 where the CPU multiplies it; also for a GPU, which then does as well."""
     return "bfloat16" if bfloat16_supported() else "float32"
-
-
-@cache
-def mkl_has_avx512() -> bool:
-    """Return whether MKL uses AVX-512, which it does on Intel processors that support it."""
-    return "GenuineIntel" in _cpu_info("vendor_id") and "avx512f" in _cpu_info("flags")
-
-
-def _cpu_info(*names: str) -> set[str]:
-    """Return the words on the lines of these names in /proc/cpuinfo; none on other systems."""
-    try:
-        lines = Path(_CPU_INFO).read_text().splitlines()
-    except OSError:  # not Linux; assuming no support is the cheaper error
-        return set()
-    chosen = [line for line in lines if line.lower().startswith(names)]
-    return {word for line in chosen for word in line.split()}
 
 
 @contextmanager

@@ -60,4 +60,4 @@ class LocalTokenEmbedder:
 
     @cached_property
     def _encoder(self) -> TextEncoder:
-        return TextEncoder(self.model, "float32", None, self.device, self.threads)
+        return TextEncoder(self.model, "float32", self.device, self.threads)

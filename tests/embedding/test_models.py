@@ -50,8 +50,10 @@ def unit(vector):
         ("last", lambda h: h[-1]),
     ],
 )
-def test_each_pooling_equals_its_definition(bert, pooling, pool):
-    got = embedder(bert, pooling=pooling).embed(["a b c d e", "x y"])
+def test_each_pooling_equals_its_definition(bert, tmp_path, pooling, pool):
+    folder = shutil.copytree(bert, tmp_path / "pooled")
+    write_pooling(folder, {"pooling_mode": pooling if pooling != "last" else "lasttoken"})
+    got = embedder(folder).embed(["a b c d e", "x y"])
     for text, vector in zip(["a b c d e", "x y"], got, strict=True):
         np.testing.assert_allclose(vector, unit(pool(hidden_states(bert, text))), atol=1e-6)
 
@@ -64,9 +66,17 @@ def test_long_text_is_the_token_weighted_mean_of_its_windows(bert):
     np.testing.assert_allclose(got[0], expected, atol=1e-6)
 
 
-def test_prefixes_precede_the_text(bert):
+def with_prompts(bert, folder, **prompts):
+    """A copy of a model with prompts of sentence-transformers."""
+    shutil.copytree(bert, folder)
+    content = json.dumps({"prompts": prompts})
+    (folder / "config_sentence_transformers.json").write_text(content)
+    return folder
+
+
+def test_prefixes_precede_the_text(bert, tmp_path):
     plain = embedder(bert)
-    with_prefix = embedder(bert, query_prefix="q x ", passage_prefix="p ")
+    with_prefix = embedder(with_prompts(bert, tmp_path / "p", query="q x ", document="p "))
     np.testing.assert_allclose(
         with_prefix.embed_queries(["a b", "c"]), plain.embed(["q x a b", "q x c"]), atol=1e-6
     )
@@ -75,22 +85,19 @@ def test_prefixes_precede_the_text(bert):
 
 
 def test_settings_come_from_the_model_files(bert, tmp_path):
-    folder = shutil.copytree(bert, tmp_path / "described")
+    folder = with_prompts(bert, tmp_path / "described", query="ask ", document="tell ")
     write_pooling(folder, {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
-    prompts = {"prompts": {"query": "ask ", "document": "tell "}}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    read = read_model_settings(folder, "described", None)
+    read = read_model_settings(folder, "described")
     assert (read.pooling, read.query_prefix, read.passage_prefix) == ("cls", "ask ", "tell ")
-    assert read_model_settings(folder, "described", "max").pooling == "max"
     assert (read.dimension, read.max_tokens) == (32, 40)
 
     write_pooling(folder, {"pooling_mode": ["mean", "max"]})
     with pytest.raises(ValueError, match=r"pooling \['mean', 'max'\] is not supported"):
-        read_model_settings(folder, "described", None)
+        read_model_settings(folder, "described")
     modules = [{"idx": 0, "path": "", "type": "sentence_transformers.models.Dense"}]
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match="module 'Dense' is not supported"):
-        read_model_settings(folder, "described", "mean")
+        read_model_settings(folder, "described")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_settings_come_from_the_model_files(bert, tmp_path):
     ],
 )
 def test_known_families_are_recognized(bert, name, pooling, query_prefix):
-    read = read_model_settings(bert, name, None)
+    read = read_model_settings(bert, name)
     assert read.pooling == pooling
     assert read.query_prefix.startswith(query_prefix)
     assert bool(read.query_prefix) == bool(query_prefix)
@@ -132,7 +139,6 @@ def test_missing_dpr_partner_raises(bert, tmp_path):
     folder = shutil.copytree(bert, tmp_path / "dragon-tiny-context-encoder")
     with pytest.raises(ModelNotFoundError, match="dragon-tiny-query-encoder"):
         embedder(folder).embed_queries(["a"])
-    assert embedder(folder, query_model=str(bert)).embed_queries(["a"]).shape == (1, 32)
 
 
 def test_missing_weights_raise(bert, tmp_path):
@@ -168,21 +174,22 @@ def test_identity_depends_on_content_not_path(bert, tmp_path):
     copy = shutil.copytree(bert, tmp_path / "elsewhere")
     original = embedder(bert)
     assert embedder(copy).identity == original.identity
-    assert embedder(copy, batch_tokens=7, threads=2, device="auto").identity == original.identity
+    assert embedder(copy, threads=2, device="auto").identity == original.identity
 
     weights = load_file(copy / "model.safetensors")
     weights["embeddings.LayerNorm.bias"][3] += 1e-3
     save_file(weights, copy / "model.safetensors", {"format": "pt"})
+    pooled = shutil.copytree(bert, tmp_path / "pooled")
+    write_pooling(pooled, {"pooling_mode": "cls"})
     others = [
         embedder(copy),
         embedder(bert, precision="bfloat16"),
-        embedder(bert, pooling="cls"),
+        embedder(pooled),
         embedder(bert, window_tokens=8),
-        embedder(bert, query_prefix="q "),
-        embedder(bert, passage_prefix="q "),
-        embedder(bert, query_model=str(copy)),
+        embedder(with_prompts(bert, tmp_path / "query", query="q ")),
+        embedder(with_prompts(bert, tmp_path / "passage", document="q ")),
     ]
-    assert len({original.identity, *(other.identity for other in others)}) == 8
+    assert len({original.identity, *(other.identity for other in others)}) == 7
 
 
 def test_window_longer_than_the_model_raises(bert):
