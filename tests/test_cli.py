@@ -167,7 +167,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     rows = list(csv.reader(io.StringIO(printed("sql", query, "--csv"))))
     assert rows == [["document_id", "n"], ["qmsum-val-001", "1"], ["qmsum-val-002", "1"]]
     assert "leaderboard" in printed("sql", "show all tables", "--csv")
-    assert "path_between(in_corpus, from_name" in printed("sql", "show all tables")
+    assert "neighbours(in_corpus, of_name" in printed("sql", "show all tables")
     models = printed("sql", "select distinct model from summaries", "--csv")
     assert models.split() == ["model", "extractive"]
 

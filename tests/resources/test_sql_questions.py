@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
-import networkx as nx
 import pyarrow as pa
 import pytest
 
@@ -39,9 +38,7 @@ ARGUMENTS = {
     "passages_with": "'board', 'ferry'",
     "person": "'Ida Brandt'",
     "entities_of": "'board', 'minutes'",
-    "hubs": "'board'",
     "neighbours": "'board', 'ida'",
-    "path_between": "'board', 'ferry', 'mill'",
     "passage_graph": "'board'",
 }
 OLDEST = Path(sys.prefix) / "duckdb-1.1"  # `make` installs it beside the pinned version
@@ -138,15 +135,6 @@ def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) ->
     assert _rows(home, f"from {other}") == [("a", "b", 1, 0.25)]
 
 
-def test_hubs_have_the_pagerank_of_networkx(home: Path) -> None:
-    graph = nx.Graph()
-    graph.add_weighted_edges_from(EDGES)
-    expected = nx.pagerank(graph, alpha=0.85)
-    ranks = dict(_rows(home, "select name, pagerank from hubs('board')"))
-    assert ranks == pytest.approx(expected, abs=1e-3)
-    assert list(ranks) == sorted(expected, key=lambda name: -expected[name])
-
-
 def test_a_person_is_found_in_every_column_of_text(home: Path) -> None:
     columns = _rows(home, "select table_name, column_name from person('ida brandt')")
     assert sorted(columns) == [("chunks", "text"), ("documents", "text")]
@@ -158,38 +146,6 @@ def test_entities_of_a_document_and_neighbours(home: Path) -> None:
     assert len(entities) == 4
     neighbours = _rows(home, "select name, weight from neighbours('board', 'bram')")
     assert neighbours == [("mill", 2.0), ("ida", 1.0)]
-
-
-def test_a_path_is_short_and_takes_the_strongest_relationships(home: Path) -> None:
-    """Of the two ways of two steps from bram to ferry none exists but that by ida."""
-    path = _rows(home, "select hops, name from path_between('board', 'bram', 'ferry')")
-    assert path == [(0, "bram"), (1, "ida"), (2, "ferry")]
-    assert _rows(home, "select name from path_between('board', 'ida', 'mill')") == [
-        ("ida",),
-        ("mill",),
-    ]
-    assert _rows(home, "from path_between('board', 'bram', 'ferry', most := 1)") == []
-    assert _rows(home, "from path_between('board', 'bram', 'nobody')") == []
-
-
-def test_of_equally_short_paths_the_strongest_is_taken(store: ParquetStore, tmp_path: Path) -> None:
-    """A square: a and d are two steps apart, by b with weight 1 and by c with weight 2."""
-    entities = [{"entity_id": name, "name": name} for name in "abcd"]
-    write_rows(store, "graphrag.entities", Partition("board"), entities)
-    edges = [("a", "b", 1.0), ("b", "d", 1.0), ("d", "c", 2.0), ("c", "a", 2.0)]
-    relationships = [
-        {"relationship_id": s + t, "source_id": s, "target_id": t, "weight": w}
-        | {"description": f"{s} knows {t}"}
-        for s, t, w in edges
-    ]
-    write_rows(store, "graphrag.relationships", Partition("board"), relationships)
-    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
-    path = "select name, relationship from path_between('board', 'a', 'd')"
-    assert _rows(tmp_path / "gsum.duckdb", path) == [
-        ("a", None),
-        ("c", "c knows a"),
-        ("d", "d knows c"),
-    ]
 
 
 def test_costs_are_summed_by_family_and_day(store: ParquetStore, tmp_path: Path) -> None:
@@ -323,8 +279,9 @@ def test_the_oldest_client_that_the_docs_name_answers_every_question(home: Path)
     named = [name for view in views() if not isinstance(view, Macro) for name in [view.name]]
     queries = [f"from {name}" for name in itertools.chain(TABLES, ["provenance"], named)]
     queries += [f"from {name}({arguments})" for name, arguments in ARGUMENTS.items()]
-    version, *_, n_hubs = by_the_oldest(home, [*queries, "from hubs('board')"])
-    assert (version, n_hubs) == ("1.1.3", "4")
+    neighbours = "from neighbours('board', 'ida')"
+    version, *_, n_neighbours = by_the_oldest(home, [*queries, neighbours])
+    assert (version, n_neighbours) == ("1.1.3", "3")
 
 
 @pytest.mark.slow
