@@ -1,5 +1,6 @@
 """The view of an answer that every rendering shows: text, sentences, sources, and its writer."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +27,7 @@ class Source:
     Attributes
     ----------
     title : name of its document, see `shown_name`; the kind of text if it comes from several.
-    location : location within the document, "page 4" or "passage 3 of 14"; "" if it has none.
-    text : the passage.
-    document_id, node_id : as in `contexts`.
+    location : "page 4" or "passage 3 of 14" within the document; "" if it has none.
     marked : characters of the text in which sentences of the answer stand, in order.
     origins : passages from which sentences were taken into this text, such as a report.
     """
@@ -51,19 +50,13 @@ class Answer:
 
     Attributes
     ----------
-    text : the answer.
     passages : rows of `contexts`, best first.
     explanation : how the answer came about; "" unless requested.
-    sources : what the answer was written from; the first ones are the passages in the order in
-        which the model read them.
+    sources : the passages in the order in which the model read them, then others with a sentence of
+        the answer; of a refusal, the most similar passage.
     model : the model that wrote the answer; "" if no passage was found.
-    method : the method that found the passages.
-    lines : the lines of the text, with the numbers of the sources of each sentence.
-    question : the question as it was asked.
-    understood : the question that was searched for and answered, if a follow-up was completed; else
-        "".
-    probability : that the documents answer the question; None: it was not judged. An answer that is
-        refused has the most similar passage as its only source.
+    understood : the question that was answered, if a follow-up was completed; else "".
+    probability : that the documents answer the question; None: it was not judged.
     is_refusal : whether the text says that the documents do not answer the question.
     usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
         in `summaries`; a reply that is stored counts as when it was requested.
@@ -109,14 +102,9 @@ class Sources:
     First come the passages in the order in which the model read them, then those in which a
     sentence stands though the model did not read them.
 
-    Parameters
-    ----------
-    passages : rows of `contexts`, best first.
-    names : of the documents by id, as they are shown.
-    chunks : rows of `chunks` of at least the passages' documents; texts are not needed.
-    locate : returns a location by page or heading.
-    sentences : rows of `answer_sources`.
-    read_texts : returns the texts of chunks by id.
+    `passages` are rows of `contexts`, `names` those of the documents by id, `chunks` rows of at
+    least the passages' documents, without texts, `sentences` rows of `answer_sources`. `locate`
+    returns a location by page or heading, `read_texts` the texts of chunks by id.
     """
 
     def __init__(
@@ -130,10 +118,7 @@ class Sources:
     ) -> None:
         self._names, self._locate, self._rows = names, locate, sentences
         self._chunks = {chunk["chunk_id"]: chunk for chunk in chunks}
-        self._n_chunks: dict[str, int] = {}
-        for chunk in chunks:
-            document_id = chunk["document_id"]
-            self._n_chunks[document_id] = self._n_chunks.get(document_id, 0) + 1
+        self._n_chunks = Counter(chunk["document_id"] for chunk in chunks)
         self._passages = reading_order(passages)
         shown = {row["node_id"] for row in self._passages}
         further = {r["chunk_id"] for r in sentences if r["chunk_id"] and r["chunk_id"] not in shown}

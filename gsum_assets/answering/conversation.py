@@ -44,10 +44,7 @@ class Conversation:
         return self.method or self._chosen()
 
     def use_method(self, method: str) -> None:
-        """Find passages by another method from now on; "": by the one that is chosen.
-
-        Without such a method, or a table that it reads, `CorpusError` is raised.
-        """
+        """Use another method from now on, "": the chosen one; `CorpusError` if it cannot answer."""
         name = method or self._chosen()
         families = [require_method(self.workspace, corpus, name) for corpus in self.corpora]
         if self.where:
@@ -62,15 +59,13 @@ class Conversation:
         if condition:
             family = require_method(self.workspace, self.corpora[0], self.asked_by)
             require_filter(family, self.asked_by)
-        n_documents = 0
-        for corpus in self.corpora:
-            documents = self.workspace.rows("documents", corpus)
-            if condition:
-                n_documents += len(matching(documents, condition, corpus))
-            else:
-                n_documents += documents.columns(["document_id"]).num_rows
+        tables = {corpus: self.workspace.rows("documents", corpus) for corpus in self.corpora}
+        found = [
+            len(matching(rows, condition, corpus) if condition else rows.columns(["document_id"]))
+            for corpus, rows in tables.items()
+        ]
         self.where = condition
-        return n_documents
+        return sum(found)
 
     def use_document(self, name: str) -> None:
         """Ask one document alone from now on, by its title or id; "": all documents again.

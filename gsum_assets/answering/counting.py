@@ -1,20 +1,20 @@
-"""Exact answers to questions about a collection itself, by SQL over the table `documents`."""
+"""Exact answers to questions about a collection itself, by SQL over the table `documents`.
+
+Their kinds are declared in `collection_questions.toml`.
+"""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import regex
 
 from gsum_assets.answering.answer import Answer, Source, Sources
-from gsum_assets.answering.collection_questions import (
-    CollectionQuestion,
-    collection_question,
-    declared,
-    filled,
-)
 from gsum_assets.answering.scope import find_document
 from gsum_assets.corpus.document_names import named_rows, shown_names
 from gsum_assets.corpus.sections import Locations
@@ -31,6 +31,80 @@ _COLUMNS = ("document_id", "title", "n_words", "text", "date", "date_source")
 _MOST_LISTED = 20
 _STEM = 5  # first letters of a noun
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
+_MOST_WORDS = 5  # of a term, and terms of a question
+
+
+class CollectionQuestion(NamedTuple):
+    """A question about the documents as a collection.
+
+    Attributes
+    ----------
+    kind : name of a declared kind, such as "mentions".
+    terms : words that are counted, in any form unless in quotation marks; none: the kind says what.
+    is_any : whether one of the terms suffices.
+    """
+
+    kind: str
+    terms: Sequence[str] = ()
+    is_any: bool = False
+
+
+def collection_question(question: str) -> CollectionQuestion | None:
+    """Return a question as one about the collection; None: it is to be searched for."""
+    text = re.sub(r"[\s?.!]+$", "", " ".join(without_politeness(question).split()))
+    for kind, form in _forms():
+        if match := form.fullmatch(text):
+            groups = [name for name, value in match.groupdict().items() if value]
+            kind = next((name for name in groups if name != "x"), kind)
+            terms, is_any = _terms(match["x"]) if "x" in groups else ((), False)
+            if bool(terms) == ("x" in groups):
+                return CollectionQuestion(kind, terms, is_any)
+    return None
+
+
+def _terms(text: str) -> tuple[Sequence[str], bool]:
+    """Return words to count, and whether one of them suffices; none for a clause."""
+    either, both, quotation = map(_filled, ("{either}", "{both}", "{quotation}"))
+    quoted, rest = re.findall(quotation, text), re.sub(quotation, '"', text)
+    is_any = re.search(either, rest) is not None
+    terms = [
+        re.sub(_filled("^{determiners}"), "", piece, flags=re.IGNORECASE)
+        for piece in re.split(either if is_any else both, rest)
+    ]
+    is_clause = re.search(_filled("{clause}"), rest, re.IGNORECASE)
+    is_long = len(terms) > _MOST_WORDS or any(len(term.split()) > _MOST_WORDS for term in terms)
+    is_mixed = is_any and re.search(both, rest)
+    are_whole = len(quoted) == terms.count('"') == rest.count('"')  # terms that are quotations
+    if is_clause or is_long or is_mixed or not are_whole:
+        return (), False
+    terms = [f'"{quoted.pop(0)}"' if term == '"' else term for term in terms]
+    return (terms if all(re.search(r"[^\W_]", term) for term in terms) else ()), is_any
+
+
+@cache
+def _declared() -> Mapping[str, Any]:
+    """Return what `collection_questions.toml` declares."""
+    return tomllib.loads(Path(__file__).with_name("collection_questions.toml").read_text("utf-8"))
+
+
+@cache
+def _forms() -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return the forms of all kinds, in the order in which they are tried."""
+    return [
+        (name, re.compile(_filled(form), re.IGNORECASE))
+        for name, kind in _declared()["kinds"].items()
+        for form in kind.get("forms", ())
+    ]
+
+
+def _filled(template: str, **values: str) -> str:
+    """Return a template with values and declared parts in place of their names in braces."""
+    known = {**_declared()["parts"], **values}
+
+    def value(name: re.Match[str]) -> str:
+        return _filled(known[name[1]], **values) if name[1] in known else name[0]
+
+    return re.sub(r"\{(\w+)\}", value, template)
 
 
 def counted(
@@ -49,7 +123,7 @@ def counted(
         return None
     import duckdb
 
-    kind = declared()["kinds"][asked.kind]
+    kind = _declared()["kinds"][asked.kind]
     named = list(named_rows(inputs.tables["documents"]))
     columns = [name for name in _COLUMNS if "date" not in name or name in kind["sql"]]
     parts = inputs.tables["documents"].parts()
@@ -69,7 +143,7 @@ def counted(
             connection.register("turns", _turns(documents))
 
         def query(template: str, **values: str) -> tuple[str, list[dict[str, Any]]]:
-            sql = " ".join(filled(template, documents=of_corpus, **values).split())
+            sql = " ".join(_filled(template, documents=of_corpus, **values).split())
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
         vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
@@ -139,10 +213,10 @@ def with_extent(question: str, answer: Answer, n_documents: int) -> Answer:
 
     Of documents it never does: only some of the `n_documents` were read.
     """
-    asked = re.match(filled("{number}"), without_politeness(question), re.IGNORECASE)
+    asked = re.match(_filled("{number}"), without_politeness(question), re.IGNORECASE)
     if answer.is_refusal or not asked:
         return answer
-    given = filled("{given}", noun=re.escape(asked["noun"][:_STEM]))
+    given = _filled("{given}", noun=re.escape(asked["noun"][:_STEM]))
     if asked["documents"] is None and re.search(given, answer.text, re.IGNORECASE):
         return answer
     n_read = len({row["document_id"] for row in answer.passages if row["document_id"]})

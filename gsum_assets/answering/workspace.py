@@ -60,11 +60,7 @@ class Workspace:
         return self.kept_rows(TABLES[name], self.store.partitions(TABLES[name], corpus))
 
     def section(self, corpus: str, name: str) -> Any:
-        """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
-
-        The section "prompts.gor.response" is a prompt, of a file or built in. If a file cannot be
-        read or gives a bad value, `CorpusError` is raised.
-        """
+        """Return a section of a corpus's settings, see `section_of`, or raise `CorpusError`."""
         return self.sections(corpus)(name)
 
     def sections(self, corpus: str) -> Callable[[str], Any]:
@@ -77,9 +73,9 @@ class Workspace:
 def section_of(
     settings: CorpusSettings, name: str, prompt_folders: Sequence[PromptFolder] = ()
 ) -> Any:
-    """Return a section of a corpus's settings as JSON, see `Workspace.section`.
+    """Return a section of a corpus's settings, "answer" or "gor.training", as JSON.
 
-    Of the folders that override prompts, the first one with a prompt counts.
+    "prompts.gor.response" is a prompt, of the first folder that has it or built in.
     """
     table, _, part = name.partition(".")
     if table == PROMPTS_FOLDER:
@@ -106,14 +102,7 @@ def open_workspace(
     store: ParquetStore | None = None,
     on_words: OnWords | None = None,
 ) -> Workspace:
-    """Open `home` with the models of its `gsum.toml`, or with those given.
-
-    Parameters
-    ----------
-    quick : for a process that answers one question and ends, see `Models`.
-    store : store of the tables; None: that of the home.
-    on_words : called with the pieces of an answer as they arrive, see `Models`.
-    """
+    """Open `home` with its models and store, or those given; for the others see `Models`."""
     store = store or home.open_store()
     models = models or Models(
         home.settings(), store, TABLES["llm_calls"], quick=quick, on_words=on_words

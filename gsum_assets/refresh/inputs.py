@@ -12,7 +12,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.refresh.usage import CountingLedger, Usage
 from gsum_assets.registry.declared import Declared, work_of
 from gsum_assets.registry.families import METHODS
-from gsum_resources.embedding.memoized import Batch, EmbeddingLedger
+from gsum_resources.embedding.memoized import Batch, enter_batch
 from gsum_resources.messages.progress import reporter
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.input_key import InputKey, section_version
@@ -134,10 +134,9 @@ class StepReader:
         model = work_of(asset) if name == "language_model" else name
         reads.other(InputKey("model", name), models.version(model))
         reserve = models.reserve(model, corpus)
-        batches = EmbeddingLedger(models.store, TABLES["embedding_calls"], corpus, asset)
 
         def enter(batch: Batch) -> None:
-            batches.enter(batch)
+            enter_batch(models.store, TABLES["embedding_calls"], corpus, asset, batch)
             self.usage.batches = [*(self.usage.batches or ()), batch]
 
         if name == "embedding_model":

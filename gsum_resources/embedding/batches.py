@@ -36,14 +36,7 @@ def equal_form_batches(
     padding included; a longer window runs alone.
     """
     runs = run_lengths(lengths, full_length)
-    yield from _batches_of(2 * runs + (runs == lengths), runs, batch_tokens)
-
-
-def equal_length_batches(
-    lengths: np.ndarray, batch_tokens: int
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (length in tokens, indices of texts), longest first: batches without padding."""
-    yield from _batches_of(lengths, lengths, batch_tokens)
+    yield from batches_of(2 * runs + (runs == lengths), runs, batch_tokens)
 
 
 def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> tuple[int, int]:
@@ -57,10 +50,10 @@ def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> 
     return max(n_windows, -(-tokens // run_length)), threads
 
 
-def _batches_of(
+def batches_of(
     form: np.ndarray, runs: np.ndarray, batch_tokens: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (padded length, indices) of windows equal in `form`, greatest form first."""
+    """Yield (length in tokens, indices) of windows equal in `form`, greatest form first."""
     order = np.argsort(-form, kind="stable")
     edges = np.flatnonzero(np.diff(form[order])) + 1
     for group in np.split(order, edges) if len(order) else []:

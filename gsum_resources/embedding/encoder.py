@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_form_batches, equal_length_batches, filled_up
+from gsum_resources.embedding.batches import batches_of, equal_form_batches, filled_up
 from gsum_resources.embedding.model_files import (
     ModelSettings,
     Pooling,
@@ -107,18 +107,14 @@ class TextEncoder:
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
         """Return the unit vectors of each input's tokens, float32 `(n_tokens, dim)`.
 
-        Inputs of equal length share batches, without padding and attention mask; on a CPU
-        several batches run in parallel, on one thread each.
-
         `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`;
-        `layer` is a number from 1, None the last.
-
-        Raises `ValueError` if the model has no such layer.
+        those of equal length share batches. `layer` is a number from 1, None the last; `ValueError`
+        if the model has no such layer.
         """
         on_cpu = self._device == "cpu"
         vectors: list[np.ndarray] = [np.empty(0)] * len(inputs)
 
-        def embed(batch: np.ndarray, length: int) -> None:
+        def embed(length: int, batch: np.ndarray) -> None:
             n_rows = len(batch)
             if on_cpu:
                 n_rows, _ = filled_up(n_rows, length, self._precision, 1)
@@ -130,8 +126,7 @@ class TextEncoder:
         most = _BATCH_TOKENS_PER_THREAD if on_cpu else _BATCH_TOKENS_CUDA
         self._model  # noqa: B018 - loaded before threads need it
         with single_threaded_pool(self._threads if on_cpu else 1) as pool:
-            batches = equal_length_batches(lengths, most)
-            list(pool.map(lambda batch: embed(batch[1], batch[0]), batches))
+            list(pool.map(lambda batch: embed(*batch), batches_of(lengths, lengths, most)))
         return vectors
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:

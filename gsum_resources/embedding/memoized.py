@@ -120,7 +120,7 @@ class MemoizedEmbedder:
 
     def _remember(self, side: str, texts: Sequence[str]) -> np.ndarray:
         keys = [bytes.fromhex(hash_texts([side, text])) for text in texts]
-        known = self._memo.get(keys, on_disk=self._is_stored(side))
+        known = self._memo.get(keys, on_disk=self._stores_queries or side != "query")
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = list(missing.items())
         report = self._on_progress or reporter("texts embedded", lambda _: None)
@@ -133,9 +133,6 @@ class MemoizedEmbedder:
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         # reading the dimension of a served model costs a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
-
-    def _is_stored(self, side: str) -> bool:
-        return self._stores_queries or side != "query"
 
     def _in_turn(
         self, side: str, blocks: Sequence[Items], report: Callable[[int, int], None]
@@ -179,11 +176,7 @@ class MemoizedEmbedder:
             meter = Meter(self._embedder)
 
     def _embed(
-        self,
-        side: str,
-        items: Items,
-        on_progress: Callable[[int, int], None],
-        spending: Spending,
+        self, side: str, items: Items, on_progress: Callable[[int, int], None], spending: Spending
     ) -> dict[bytes, bytes]:
         """Return new vectors by key, stored even if the server fails before the last one."""
         fresh: dict[bytes, bytes] = {}
@@ -208,7 +201,7 @@ class MemoizedEmbedder:
                 batch = meter.batch(len(fresh))
                 spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
                 self._on_batch(batch)
-                self._memo.put(fresh, on_disk=self._is_stored(side))
+                self._memo.put(fresh, on_disk=self._stores_queries or side != "query")
         return fresh
 
 
@@ -222,18 +215,9 @@ def _embed_of(embedder: Embedder) -> Callable[[tuple[str, Sequence[str]]], np.nd
     return embed
 
 
-@dataclass(frozen=True)
-class EmbeddingLedger:
-    """Records the batches of one asset and corpus."""
-
-    store: ParquetStore
-    table: Table
-    corpus: str
-    asset: str
-
-    def enter(self, batch: Batch) -> None:
-        """Write a finished batch as a new file of the corpus."""
-        row = {"asset": self.asset, **asdict(batch), "time": time.time_ns() // 1000}
-        rows = pa.Table.from_pylist([row], self.table.schema)
-        path = path_of(self.store, self.table, self.corpus, uuid.uuid4().hex)
-        self.store.write_file(path, rows, compression="zstd")
+def enter_batch(store: ParquetStore, table: Table, corpus: str, asset: str, batch: Batch) -> None:
+    """Write a finished batch of an asset as a new file of the corpus."""
+    row = {"asset": asset, **asdict(batch), "time": time.time_ns() // 1000}
+    rows = pa.Table.from_pylist([row], table.schema)
+    path = path_of(store, table, corpus, uuid.uuid4().hex)
+    store.write_file(path, rows, compression="zstd")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class OpenAICompatibleEmbedder:
         self._name = f"embedding model '{settings.model}' at {settings.base_url}"
         self._dimension = 0
         self._most_windows = _BATCH_WINDOWS  # fewer once the server has named its limit
+        self.usd_per_million_tokens = settings.usd_per_million_tokens
         self.tokens_read = 0
 
     @property
@@ -53,11 +54,6 @@ class OpenAICompatibleEmbedder:
         fields = [f"openai_compatible-{VERSION}", settings.model]
         fields += [f"version={settings.version}"] if settings.version else []
         return "/".join([*fields, f"window={settings.max_tokens}"])
-
-    @property
-    def usd_per_million_tokens(self) -> float:
-        """Price from the settings."""
-        return self._settings.usd_per_million_tokens
 
     @property
     def dimension(self) -> int:
@@ -75,11 +71,8 @@ class OpenAICompatibleEmbedder:
     ) -> np.ndarray:
         """Return float32 unit vectors of passages, `(n_texts, dimension)`.
 
-        `on_vector` is called in the calling thread with the index and the vector `(dimension,)` of
-        each text as soon as it is computed, in any order.
-
-        Raises `EmbeddingError` if a text is blank or rejected, or the server returns invalid
-        vectors.
+        `on_vector` is called in the calling thread with index and vector of each text as soon as it
+        is computed. Raises `EmbeddingError` for a blank or rejected text and for invalid vectors.
         """
         if not len(texts):
             return np.zeros((0, self.dimension), np.float32)
@@ -114,16 +107,13 @@ class OpenAICompatibleEmbedder:
 
     def _cut(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
         """Return the windows of all texts, and the index of the text of each, `(n_windows,)`."""
-        windows, owner = [], []
-        for index, text in enumerate(texts):
-            of_text = list(cut(text, self._settings.max_tokens * _BYTES_PER_TOKEN))
-            if not of_text:
-                raise EmbeddingError(
-                    f"{self._name}: text {index} of those to embed is blank; leave it out"
-                )
-            windows += of_text
-            owner += [index] * len(of_text)
-        return windows, np.asarray(owner, np.int64)
+        of_texts = [list(cut(t, self._settings.max_tokens * _BYTES_PER_TOKEN)) for t in texts]
+        if [] in of_texts:
+            index = of_texts.index([])
+            raise EmbeddingError(
+                f"{self._name}: text {index} of those to embed is blank; leave it out"
+            )
+        return list(chain(*of_texts)), np.repeat(np.arange(len(texts)), [*map(len, of_texts)])
 
     async def _embed_batch(self, windows: Sequence[str]) -> np.ndarray:
         """Return the vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""

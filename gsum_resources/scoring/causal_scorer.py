@@ -37,9 +37,8 @@ class CausalScorer:
     half of the model's context in tokens; the separator belongs to the passage's half. Blank texts
     get NaN.
 
-    On a CPU, `threads` passages run in parallel (default: the physical cores), on one thread each:
-    threads that share a matrix product wait for each other. There a score does not depend on the
-    other candidates, not even in its last bit.
+    On a CPU, `threads` passages run in parallel (default: the physical cores), on one thread each,
+    and a score does not depend on the other candidates, not even in its last bit.
 
     Raises `SettingsError` if there is no such folder; from `score`, if the model cannot be loaded.
     """

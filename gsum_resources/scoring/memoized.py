@@ -26,10 +26,8 @@ class MemoizedScorer:
     The memo stores float64, so that memoized scores equal computed ones to the last bit. A pair
     without a score (NaN), and a row with such a pair, are not stored.
 
-    Attribute `n_scored`: number of pairs scored by the wrapped scorer.
-
-    Parameter `engine`: scores the blocks of new pairs, if the scorer is `Movable`; the memo is read
-    and written by this process alone.
+    `engine` scores the blocks of new pairs, if the scorer is `Movable`. Attribute `n_scored`:
+    number of pairs scored by the wrapped scorer.
     """
 
     def __init__(self, scorer: PassageScorer, store: ParquetStore, engine: Engine = LOCAL) -> None:
@@ -61,13 +59,9 @@ class MemoizedScorer:
     ) -> "MemoizedScorer":
         """Return a copy with callbacks and a count from zero that shares the scorer and the memo.
 
-        Parameters
-        ----------
-        on_progress : called with the number of passages scored, and the number of those with new
-            pairs.
-        on_batch : called with the cost of each batch of new pairs; its `n_texts` are pairs.
-        on_failure : called with "", which represents the corpus, for each pair without a score.
-        reserve : reserves the cost of all new pairs of a call; raises `BudgetError`.
+        `on_progress` is called with the number of passages scored, and of those with new pairs;
+        `on_batch` with the cost of each batch of new pairs; `on_failure` with "" for each pair
+        without a score. `reserve` reserves the cost of all new pairs of a call.
         """
         scorer = copy(self)
         scorer._reserve, scorer._on_progress = reserve, on_progress
@@ -208,13 +202,7 @@ class MemoizedScorer:
 
 @dataclass
 class _Pending:
-    """Missing scores of one passage.
-
-    Attributes
-    ----------
-    rows : indices of the rows that need them; more than one for equal passages.
-    candidates : texts that are scored together, by key: one, or all of a row.
-    """
+    """Missing scores of one passage: rows that need them, and texts scored together, by key."""
 
     context: str
     rows: list[int] = field(default_factory=list)

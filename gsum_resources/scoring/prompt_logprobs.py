@@ -51,14 +51,11 @@ class ServedScorer:
 
     The score is the mean over the candidate's tokens of log P(token | passage, "\\n\\n", the tokens
     before), in nats. The candidate's tokens are those after the passage's own, for which the
-    passage is requested alone, once. The positions that servers report (`text_offset`) are
-    unusable: vLLM includes special tokens, and counts a character of several tokens once for each.
+    passage is requested alone, once, since positions that servers report include special tokens.
 
-    A prompt has at most `max_tokens` tokens, at two bytes of UTF-8 per token (a cautious estimate:
-    English has four or five, Chinese two to three): the last `max_tokens` bytes of the passage and
-    the first of the candidate. Blank texts and pairs that the server rejects get NaN, the latter
-    with a warning. `tokens_read` are those processed so far, as counted by the server, or estimated
-    at four bytes each.
+    A prompt has the last `max_tokens` bytes of UTF-8 of the passage and the first of the candidate,
+    at two bytes per token. Blank texts and pairs that the server rejects get NaN, the latter with a
+    warning.
     """
 
     is_pairwise = True

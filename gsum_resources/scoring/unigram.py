@@ -52,9 +52,7 @@ class UnigramScorer:
     ignored. Smoothing: Zhai and Lafferty (2004), section 3, with their mu.
 
     The background of a context is the context and its candidates, unless one is given, so that
-    an added or deleted document affects only contexts whose candidates change. The best five
-    candidates of ODSum-Story's sections were of the same story in 86.3% of cases with this
-    background, in 90.0% with all sections as background.
+    an added or deleted document affects only contexts whose candidates change.
 
     Attributes
     ----------
@@ -64,10 +62,6 @@ class UnigramScorer:
 
     mu: float = 1000.0
     background: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.mu > 0:
-            raise ValueError(f"mu = {self.mu}: must be positive, 1000 is usual")
 
     @property
     def identity(self) -> str:
@@ -92,11 +86,6 @@ class UnigramScorer:
         A candidate that consists of stop words gets the score of one without a shared word: the
         lowest of its context.
         """
-        if len(contexts) != len(candidates):
-            raise ValueError(
-                f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
-                "for each context"
-            )
         texts = dict.fromkeys(chain(contexts, chain.from_iterable(candidates)))
         if not texts:
             return []
@@ -109,7 +98,8 @@ class UnigramScorer:
             if self.background is None:
                 counts = np.bincount(columns, group.data, len(present))
                 n_texts_of = np.bincount(columns, minlength=len(present))
-                share, rarity = _statistics(counts, n_texts_of, len(present), 1 + len(row))
+                totals = counts.sum(), len(present), 1 + len(row)
+                share, rarity = _statistics(counts, n_texts_of, *totals)
             else:
                 share, rarity = self._given_statistics([words[word] for word in present])
             scores.append(self._row(group, columns, share, rarity))
@@ -129,18 +119,15 @@ class UnigramScorer:
         return _statistics(
             np.array([occurrences[word] for word in words], float),
             np.array([texts[word] for word in words], float),
+            occurrences.total(),
             len(occurrences),
             len(self.background or ()),
-            occurrences.total(),
         )
 
     def _row(
         self, group: "csr_matrix", columns: np.ndarray, share: np.ndarray, rarity: np.ndarray
     ) -> np.ndarray:
-        """Return the scores of the other bags of a group by the first one, the context.
-
-        `columns` are the word of each count of the group, as an index into `share` and `rarity`.
-        """
+        """Return the scores of a group's other bags by the first; `columns` index the words."""
         first, n_candidates = group.indptr[1], len(group.indptr) - 2
         words, counts = columns[:first], group.data[:first]
         gains = np.zeros(len(share))
@@ -156,10 +143,7 @@ class UnigramScorer:
 
 
 def _bags(texts: Iterable[str]) -> "tuple[csr_matrix, np.ndarray]":
-    """Return counts of content words `(n_texts, n_words)`, and the words in alphabetical order.
-
-    Sums over a text run in this order, whatever other texts there are.
-    """
+    """Return counts of content words `(n_texts, n_words)`, and the words in alphabetical order."""
     from sklearn.feature_extraction import DictVectorizer
 
     vectorizer = DictVectorizer()
@@ -169,20 +153,9 @@ def _bags(texts: Iterable[str]) -> "tuple[csr_matrix, np.ndarray]":
 
 
 def _statistics(
-    counts: np.ndarray,
-    n_texts_of: np.ndarray,
-    n_distinct: int,
-    n_texts: int,
-    n_words: float | None = None,
+    counts: np.ndarray, n_texts_of: np.ndarray, n_words: float, n_distinct: int, n_texts: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(w|C) and the inverse document frequency of words, `(n_words,)` each.
-
-    Parameters
-    ----------
-    counts, n_texts_of : how often each word occurs, and in how many texts.
-    n_distinct, n_texts, n_words : totals of the background; `n_words` None: the sum of `counts`.
-    """
+    """Return P(w|C) and inverse document frequency of words that occur in some of `n_texts`."""
     # add-one smoothing with one unseen word: no probability is zero
-    total = counts.sum() if n_words is None else n_words
-    share = (counts + 1) / (total + n_distinct + 1)
+    share = (counts + 1) / (n_words + n_distinct + 1)
     return share, np.log((n_texts + 1) / (n_texts_of + 0.5))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import gsum
-from gsum_assets.answering.collection_questions import collection_question
+from gsum_assets.answering.counting import collection_question
 
 PRESENT = "Present: {}.\n\n"
 TEXTS = pd.DataFrame(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.embedding.memoized import Batch, EmbeddingLedger
+from gsum_resources.embedding.memoized import Batch, enter_batch
 from gsum_resources.store.appended import MANY, path_of, read_appended, unite_appended
 from gsum_resources.store.parquet_store import ParquetStore
 
@@ -19,9 +19,9 @@ def store(tmp_path: Path) -> ParquetStore:
 
 
 def enter(store: ParquetStore, numbers: range) -> None:
-    ledger = EmbeddingLedger(store, TABLE, "tales", "chunk_embeddings")
     for number in numbers:
-        ledger.enter(Batch("hash", number, 0, 0.0, 0.0))
+        batch = Batch("hash", number, 0, 0.0, 0.0)
+        enter_batch(store, TABLE, "tales", "chunk_embeddings", batch)
 
 
 def counted(store: ParquetStore) -> list[int]:
