@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import ALL, Estimate, Group, as_table
 from gsum_assets.plots.main_metrics import (
+    Ranked,
     has_best,
     is_upper_bound,
     main_metrics,
     shown_metrics,
     shown_value,
 )
-from gsum_assets.plots.method_ranking import Ranked, standing
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
@@ -130,6 +130,20 @@ LEGEND = (
     "from; "
     "oracle-…: upper bounds"
 )
+
+
+def standing(row: Mapping, several: bool) -> str:
+    """Return how a row of `leaderboard` compares: 'best', 'tie' (not significantly worse), 'other'.
+
+    'bound' is an upper bound. 'uncompared' has no best value, is equal for all methods, or has too
+    few questions for any difference to be significant. `several` is whether any method differs
+    from the others.
+    """
+    if not (several and can_differ(row["n"]) and has_best(row["metric"])):
+        return "uncompared"
+    if is_upper_bound(row["method"]):
+        return "bound"
+    return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
 
 
 def cells_of(ranked: Ranked, metrics: Sequence[str]) -> list[Row]:

@@ -17,7 +17,6 @@ from gsum_assets.evaluation.leaderboard import (
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
-from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_resources.store.appended import LEDGERS
 
@@ -80,19 +79,12 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
 
 def _shown(corpus: str, board: pa.Table, spent: pa.Table, note: str | None) -> Mapping[str, Shown]:
     """Return the metadata of each table."""
-    title = f"{corpus}, all splits"
-    ranked = ranked_by_kind(board)
     scatter = {
         f"quality_and_cost_{kind}": Picture(
-            quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
+            quality_cost(methods, spent.to_pylist(), f"{corpus}, all splits: {kind} questions"),
             f"quality against cost of {kind} questions",
         )
-        for kind, methods in ranked.items()
+        for kind, methods in ranked_by_kind(board).items()
     }
-    bars = {}
-    if board.num_rows:
-        bars = {"plot": Picture(method_ranking(ranked, title), "methods by score")}
     table = Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
-    return {
-        "leaderboard": {**bars, "leaderboard": table, **scatter},
-    }
+    return {"leaderboard": {"leaderboard": table, **scatter}}

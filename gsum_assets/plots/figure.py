@@ -24,9 +24,8 @@ INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
 # Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
 # which is hard to see on white
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
-BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # by comparison with the best method
+BEST = COLOURS[3]
 BOUND = "#b9b9b9"  # an upper bound
-UNCOMPARED = "#d9d2e3"  # no difference can be shown
 OTHERS = "#a9a9a9"  # what has no colour of its own
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
@@ -49,14 +48,9 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure((width, height), dpi=DPI, facecolor="white", layout="constrained")
-    heading(figure, title)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
     return figure
-
-
-def heading(figure: Figure, text: str) -> None:
-    """Write a title above a figure, or above a part of one."""
-    if text:
-        figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
 
 
 def new_axes(
@@ -89,11 +83,6 @@ def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: A
     """
     style = {"va": "center", "fontsize": 9, "color": colour, "parse_math": False}
     axes.text(x, y, text, **style | how)
-
-
-def grid(axes: Axes, axis: Any = "both") -> None:
-    """Draw pale lines at the ticks of an axis, or of both."""
-    axes.grid(axis=axis, color="#eeeeee")
 
 
 def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:

@@ -1,6 +1,6 @@
 """Main metrics, and formatting of their values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -10,6 +10,8 @@ MAIN = (
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
 )
 CONTEXT_TOKENS = "context_tokens"
+Ranked = Sequence[tuple[str, Mapping[str, Mapping]]]
+"""Methods, best first, each with its rows of `leaderboard` by metric."""
 _MOST = 14
 
 
@@ -26,11 +28,8 @@ def main_means(scores: pa.Table) -> dict[str, float]:
     return {metric: by_metric[metric] for metric in main_metrics(by_metric)}
 
 
-def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[str]:
-    """Return the main metrics of methods, without `coverage` if every question has an answer.
-
-    `methods` are methods, each with its rows of `leaderboard` by metric.
-    """
+def shown_metrics(methods: Ranked) -> list[str]:
+    """Return the main metrics of methods, without `coverage` if every question has an answer."""
     rows = [own for _, own in methods]
     covered = [own["coverage"]["mean"] for own in rows if "coverage" in own]
     given = main_metrics(metric for own in rows for metric in own)

@@ -14,14 +14,12 @@ from gsum_assets.plots.figure import (
     Figure,
     as_png,
     empty_figure,
-    grid,
     label,
     legend_below,
     new_axes,
     new_figure,
 )
-from gsum_assets.plots.main_metrics import is_upper_bound, main_metrics, scale_of
-from gsum_assets.plots.method_ranking import Ranked
+from gsum_assets.plots.main_metrics import Ranked, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
 
 _INTERVAL = "#bccad6"
@@ -91,7 +89,7 @@ def _scattered(
     }
     legend_below(figure, {k: v for k, v in meanings.items() if v in colours})
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
-    grid(axes)
+    axes.grid(color="#eeeeee")
     axes.margins(0.08)
     _label_points(axes, price, mean, names, _ROW / (height - _AROUND))
     return figure

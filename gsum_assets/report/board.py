@@ -7,8 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from gsum_assets.evaluation.leaderboard import Row, cells_of, ranked_methods
-from gsum_assets.plots.main_metrics import shown_metrics, shown_value
-from gsum_assets.plots.method_ranking import Ranked
+from gsum_assets.plots.main_metrics import Ranked, shown_metrics, shown_value
 from gsum_assets.statistics.comparisons import SIGNIFICANT
 
 

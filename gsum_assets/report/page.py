@@ -15,7 +15,6 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
 from gsum_assets.plots.judge_plots import win_rate_matrix_figure
 from gsum_assets.plots.main_metrics import main_metrics, scale_of, shown_value
-from gsum_assets.plots.method_ranking import method_ranking_figure
 from gsum_assets.plots.quality_cost import quality_cost_figure
 from gsum_assets.report.board import Board, boards
 from gsum_assets.report.judges import duel_criteria
@@ -40,10 +39,9 @@ class Plot(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A board with its plots; `cost` is None if costs are unknown."""
+    """A board with its plot; `cost` is None if costs are unknown."""
 
     board: Board
-    ranking: Plot
     cost: Plot | None
 
 
@@ -169,13 +167,12 @@ def _shade(question: Question, value: float, metric: str) -> int:
 
 def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
     about = f"{corpus}, {board.kind} questions"
-    ranking = method_ranking_figure({board.kind: board.ranked}, corpus)
     priced = {row["method"] for row in costs if row["stage"] == "query" and row["n"]}
     cost = None
     if priced & {method for method, _ in board.ranked}:
         figure = quality_cost_figure(board.ranked, costs, about)
         cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
-    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), cost)
+    return Compared(board, cost)
 
 
 def _verdicts(stored: Stored) -> Verdicts | None:

@@ -10,14 +10,12 @@ from PIL import Image
 
 from gsum_assets.plots.figure import empty_figure, to_png
 from gsum_assets.plots.judge_plots import win_rate_matrix
-from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.training_curves import training_curves
 from tests.plots import toys
 
 MAX_BYTES, MAX_WIDTH = 60_000, 1100  # a plot is stored in the event log once a partition
 PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
-    "method_ranking": lambda n, names: method_ranking(toys.ranked(n, names), "tales"),
     "quality_cost": lambda n, names: quality_cost(
         toys.ranked(n, names).get("general", []), toys.costs(names), "tales"
     ),
