@@ -106,13 +106,9 @@ def test_progress_counts_all_texts(embedder):
     assert {total for _, total in seen} == {len(TEXTS)}
 
 
-def test_errors_name_the_argument(embedder):
+def test_one_string_is_no_list_of_texts(embedder):
     with pytest.raises(TypeError, match="one string"):
         embedder.embed("a text")
-    with pytest.raises(ValueError, match="precision 'int8'"):
-        LocalEmbedder(precision="int8")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="threads = 0"):
-        LocalEmbedder(threads=0)
 
 
 @pytest.mark.parametrize(

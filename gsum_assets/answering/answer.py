@@ -127,9 +127,7 @@ class Sources:
     def listed(self) -> list[Source]:
         """Return the sources in order of their numbers."""
         sources = [self._of_passage(row) for row in self._passages]
-        return sources + [
-            self._of_chunk(chunk_id, self._of_rank(None)) for chunk_id in self._unread
-        ]
+        return [*sources, *(self._of_chunk(i, self._of_rank(None)) for i in self._unread)]
 
     def lines(self, answer: str) -> list[Line]:
         """Return the lines of the answer with the numbers of the sources of their sentences."""

@@ -52,9 +52,9 @@ class Conversation:
         self.method = method
 
     def use_where(self, condition: str) -> int:
-        """Ask only documents that fulfil a condition from now on; "": all; return their number.
+        """Ask only documents that fulfil a condition from now on, "": all; return their number.
 
-        If the method cannot be restricted, or the condition is wrong, `CorpusError` is raised.
+        `CorpusError` if the method cannot be restricted, or the condition is wrong.
         """
         if condition:
             family = require_method(self.workspace, self.corpora[0], self.asked_by)

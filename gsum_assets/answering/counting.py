@@ -35,13 +35,9 @@ _MOST_WORDS = 5  # of a term, and terms of a question
 
 
 class CollectionQuestion(NamedTuple):
-    """A question about the documents as a collection.
+    """A question about the documents as a collection, of a declared kind such as "mentions".
 
-    Attributes
-    ----------
-    kind : name of a declared kind, such as "mentions".
-    terms : words that are counted, in any form unless in quotation marks; none: the kind says what.
-    is_any : whether one of the terms suffices.
+    `terms` are counted in any form, unless in quotation marks; `is_any`: one of them suffices.
     """
 
     kind: str
@@ -112,11 +108,9 @@ def counted(
 ) -> Answer | None:
     """Return the exact answer to a question about the collection that `inputs` holds.
 
-    None: the question is to be searched for, or there is nothing of what it counts, such as
-    speakers.
-
-    Parameters `document`: id or title of the only document that is counted; `where`: the condition
-    that the documents of `inputs` fulfil, which is shown beside the SQL.
+    None: it is to be searched for, or there is nothing of what it counts, such as speakers.
+    `document` is the id or title of the only document that is counted, `where` the condition that
+    the documents of `inputs` fulfil, which is shown beside the SQL.
     """
     asked = collection_question(question)
     if asked is None:

@@ -34,11 +34,8 @@ _STYLE = """
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
     """Yield an answer as it is printed: its text, its sources, and the model that wrote it.
 
-    Before it stands the question as it was understood, if it was completed, and after it the
-    explanation, if there is one.
-
-    Parameters `settings_file`: the file in which models are set; `ids`: whether to show ids, and
-    sources of no sentence, too.
+    `settings_file` is the file in which models are set; with `ids`, ids are shown, and sources of
+    no sentence, too.
     """
     if answer.understood:
         yield from (f"understood as: {answer.understood}", "")
@@ -125,9 +122,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
 def answer_html(answer: Answer) -> str:
     """Return an answer with its sources; a passage unfolds, its sentences in the answer marked.
 
-    It runs no script and loads nothing. A sentence without a source is underlined, and so is one
-    whose source does not support it; an answer that the documents do not say is in a colour of its
-    own.
+    A sentence without a source, or whose source does not support it, is underlined.
     """
     parts = [f"<div class='gsum-answer'><style>{_STYLE}</style>"]
     if answer.is_refusal or not answer.lines:

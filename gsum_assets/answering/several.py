@@ -40,10 +40,7 @@ def ask_several(
     that of the corpus that is named first. Settings and prompts of the answer are those of the
     first corpus. In the answer, passages have a `corpus`, and titles of sources begin with it.
 
-    Raises
-    ------
-    CorpusError
-        As in `ask`, or if the method writes its contexts by the tables of one corpus.
+    Raises `CorpusError` as `ask` does, or if the method reads what was written about one corpus.
     """
     family = METHODS.family_of(method)
     require_question(question)

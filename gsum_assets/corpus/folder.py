@@ -225,7 +225,7 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
         is_other |= file.is_skipped
         return record(problem.encode(), problem=problem, is_other_type=is_other)
     if is_other:
-        kind = file.path.suffix.lower() or "none"
+        kind = Path(file.name).suffix.lower() or "none"
         problem = f"files of type {shown_name(kind)} are not read; {READS}; convert or move it"
         if table_suffix(file.name):
             problem = f"no table of documents by its name; questions are read from {QUERIES_FILE}"

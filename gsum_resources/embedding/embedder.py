@@ -23,11 +23,10 @@ _RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # prefix of the identity
 class LocalEmbedder:
     """Embeds texts with a sentence-transformers or transformers model, without a network.
 
-    `identity` and `dimension` need no torch, which is imported at the first embedding.
-    On one processor with a fixed number of threads, the vector of a text is bitwise independent
-    of the other texts of a call. Between processors, thread counts and devices, float32 vectors
-    agree to about 1e-6, and bfloat16 vectors to the third digit. bfloat16 is several times faster
-    where `bfloat16_supported()` is true.
+    `identity` and `dimension` need no torch, which is imported at the first embedding. On one
+    processor with a fixed number of threads, the vector of a text is bitwise independent of the
+    other texts of a call. Between processors, thread counts and devices, float32 vectors agree to
+    about 1e-6, and bfloat16 vectors to the third digit.
 
     Attributes
     ----------
@@ -47,14 +46,6 @@ class LocalEmbedder:
     threads: int | None = None
     takes_progress: ClassVar[bool] = True
     runtime: Literal["torch", "numpy"] = "torch"
-
-    def __post_init__(self) -> None:
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision '{self.precision}': choose 'float32' or 'bfloat16'")
-        for name in ("window_tokens", "threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} = {value}: must be at least 1")
 
     @cached_property
     def identity(self) -> str:
@@ -89,14 +80,9 @@ class LocalEmbedder:
 
         That of a text longer than `window_tokens` is the mean of the windows' vectors weighted by
         their tokens, normalized to unit length; a text without tokens is embedded as ".".
-        `on_progress` is called with (texts done, texts in total) after each batch.
-
-        Raises
-        ------
-        ValueError
-            If `window_tokens` exceeds the model's limit.
-        ModelNotFoundError
-            If the model is neither a folder nor available from the hub.
+        `on_progress` is called with (texts done, texts in total) after each batch. Raises
+        `ValueError` if `window_tokens` exceeds the model's limit, `ModelNotFoundError` if the model
+        is neither a folder nor available from the hub.
         """
         prefix = self._passages.settings.passage_prefix
         return self._embed(self._passages, texts, prefix, on_progress)

@@ -100,10 +100,10 @@ class MemoizedEmbedder:
         on_batch: OnBatch,
         reserve: Reserve = free_of_charge,
     ) -> "MemoizedEmbedder":
-        """Return a copy with callbacks that shares the embedder and the memo.
+        """Return a copy that shares embedder and memo, and calls back.
 
-        `on_progress` is called with the number of new texts embedded, and their total; `on_batch`
-        with the cost of each batch of them. `reserve` reserves the cost of all new texts of a call.
+        `on_progress` with the number of new texts embedded, and their total, `on_batch` with the
+        cost of each batch of them, `reserve` with that of all new texts of a call.
         """
         embedder = copy(self)
         embedder._reserve = reserve

@@ -1,7 +1,4 @@
-"""A BERT encoder in numpy: embeds a few texts faster than torch can be imported.
-
-For more than a question and the sentences of its passages, torch is faster.
-"""
+"""A BERT encoder in numpy: embeds a few texts faster than torch can be imported."""
 
 from collections.abc import Mapping
 from functools import cached_property

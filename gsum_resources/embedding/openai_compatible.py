@@ -51,9 +51,9 @@ class OpenAICompatibleEmbedder:
     def identity(self) -> str:
         """Backend, model, version and window."""
         settings = self._settings
-        fields = [f"openai_compatible-{VERSION}", settings.model]
-        fields += [f"version={settings.version}"] if settings.version else []
-        return "/".join([*fields, f"window={settings.max_tokens}"])
+        version = f"/version={settings.version}" if settings.version else ""
+        window = f"window={settings.max_tokens}"
+        return f"openai_compatible-{VERSION}/{settings.model}{version}/{window}"
 
     @property
     def dimension(self) -> int:

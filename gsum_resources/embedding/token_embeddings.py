@@ -15,11 +15,8 @@ from gsum_resources.embedding.model_files import PACKAGED
 class TokenVectors:
     """The tokens of one text, special ones included.
 
-    Attributes
-    ----------
-    vectors : unit length, float32 `(n_tokens, dim)`.
-    counted : whether a token belongs to the text, bool `(n_tokens,)`; special tokens may be
-        matched, but their own matches are not counted.
+    `vectors` have unit length, float32 `(n_tokens, dim)`; `counted`, bool `(n_tokens,)`, is False
+    for special tokens, which may be matched, but their own matches are not counted.
     """
 
     vectors: np.ndarray

@@ -18,12 +18,9 @@ _FOR_UNSEEN = "."  # embedded instead of a text without tokens
 class Windows:
     """Token windows of texts; the windows of a text are adjacent and in order.
 
-    Attributes
-    ----------
-    ids : model input of each window, special tokens and prefix included.
-    owner : index of the text of each window, `(n_windows,)`.
-    n_content : number of a window's tokens that belong to the text, `(n_windows,)`.
-    full_length : tokens of a full window, special tokens and prefix included.
+    `ids` of each window and the `full_length` of a window include special tokens and prefix.
+    `owner` is the index of each window's text, `n_content` the number of its tokens that belong to
+    the text, both `(n_windows,)`.
     """
 
     ids: list[np.ndarray]

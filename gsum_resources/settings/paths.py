@@ -41,16 +41,6 @@ class RemoteFile:
     path: Any
     info: Mapping[str, Any]
 
-    @property
-    def name(self) -> str:
-        """Last segment of the path."""
-        return self.path.name
-
-    @property
-    def suffix(self) -> str:
-        """File name extension."""
-        return self.path.suffix
-
     @cached_property
     def size(self) -> int:
         """Size in bytes when listed."""
