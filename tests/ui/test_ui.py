@@ -157,8 +157,9 @@ def test_asset_page_shows_meaning_schema_and_plot(
     page.goto(f"{address}/assets/{asset}")
     for text in shown:
         page.get_by_text(text).first.wait_for()
-    page.get_by_text("Show Markdown").first.click()
-    page.locator("img[src^='data:image/png']").first.wait_for()
+    if asset == "leaderboard":
+        page.get_by_text("Show Markdown").first.click()
+        page.locator("img[src^='data:image/png']").first.wait_for()
 
 
 def asked(address: str, query: str, **variables: Any) -> dict:
