@@ -74,10 +74,7 @@ class Ending:
 
 @contextmanager
 def ended_by_signals(message: str) -> Iterator[Ending]:
-    """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM), and a message.
-
-    This includes processes for which a shell ignores Ctrl-C, such as background jobs.
-    """
+    """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM), and a message."""
     ending = Ending(message)
     if threading.current_thread() is not threading.main_thread():  # has no signals
         yield ending

@@ -433,11 +433,7 @@ def ui(
 
 
 def script() -> None:
-    """Run `main`, then end the process without the interpreter's shutdown.
-
-    duckdb 2.0.0 prints pages about leaked objects at the interpreter's shutdown in a process that
-    also used torch; everything is flushed and closed by then.
-    """
+    """Run `main`, then end at once: at a shutdown after torch duckdb 2.0.0 prints pages."""
     code = 0
     if sys.argv[1:2] and sys.argv[1] in _ENDED_AT_ONCE:  # until a handler is installed
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))

@@ -83,10 +83,7 @@ class Prompt:
 
 
 def typed_lines(mark: str, history: Path) -> Iterator[str]:
-    """Yield the lines that a person types, with editing and the history of earlier calls.
-
-    Ctrl-C discards the line, Ctrl-D ends.
-    """
+    """Yield the lines that a person types, with a history; Ctrl-C discards a line, Ctrl-D ends."""
     import readline
 
     with suppress(OSError):

@@ -25,9 +25,7 @@ _VAGUE = word_set(
 def suggest_question(documents: Sequence[tuple[str, str]]) -> str:
     """Return a question on a phrase of one of the documents, or a general one.
 
-    The phrase is the most repeated one of its document, weighted by the frequency of its words, and
-    occurs in few other documents. The order of the documents does not matter. `documents` are
-    title and text of each.
+    `documents` are title and text of each, in any order; the phrase occurs in few of them.
     """
     beginnings = [text[:_BEGINNING] for _, text in documents]
     folded = [text.casefold() for text in beginnings]

@@ -46,11 +46,8 @@ _MOST_NAMES = 6
 class Console:
     """A line for each run that ended, and the progress of the current one.
 
-    Progress is a line that a terminal redraws, and elsewhere one whenever nothing was printed for a
-    while.
-
-    Parameters `every_s`: seconds between two such lines; `ending`: of a command that a signal may
-    end between two steps.
+    Parameters `every_s`: seconds between two lines of progress where there is no terminal;
+    `ending`: of a command that a signal may end between two steps.
     """
 
     def __init__(self, every_s: float = 10.0, ending: "Ending | None" = None) -> None:

@@ -42,10 +42,7 @@ def require_protection(host: str, is_protected: bool) -> None:
 
 
 def choose_port(host: str, port: int | None) -> int:
-    """Return a port of an address that no process listens on; by default 3000 or any other.
-
-    If the port is named and in use, `PortError` is raised.
-    """
+    """Return a free port, by default 3000 or any other; raise `PortError` if `port` is in use."""
     if not port:
         with suppress(PortError):
             return choose_port(host, DEFAULT_PORT)

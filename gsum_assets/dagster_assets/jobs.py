@@ -29,10 +29,7 @@ def keys_of(steps: Iterable[Declared]) -> list[dg.AssetKey]:
 
 
 def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared]) -> list[Declared]:
-    """Return those of the defined steps that a corpus needs for the methods that it keeps.
-
-    Raise `CorpusError` if the corpus cannot be read.
-    """
+    """Return the steps that a corpus needs; raise `CorpusError` if it cannot be read."""
     staleness = staleness_of(workspace, corpus)
     return [
         declared
@@ -45,10 +42,7 @@ def needed_steps(workspace: Workspace, corpus: str, defined: Sequence[Declared])
 def index_request(
     workspace: Workspace, corpus: str, defined: Sequence[Declared], run_key: str | None = None
 ) -> dg.RunRequest:
-    """Return the request of a run that brings a corpus up to date by some ordered steps.
-
-    Raise `CorpusError` if the corpus cannot be read.
-    """
+    """Return the request of a run by some ordered steps; raise `CorpusError`, see above."""
     keys = [*SOURCES, *keys_of(needed_steps(workspace, corpus, defined))]
     return dg.RunRequest(run_key, job_name=INDEX_JOB, partition_key=corpus, asset_selection=keys)
 

@@ -118,10 +118,7 @@ def _source_of(declared: Declared, settings: DagsterSettings) -> dict[str, Any]:
 def of_result(
     workspace: Workspace, context: dg.AssetExecutionContext, done: Refreshed, name: str
 ) -> dg.MaterializeResult:
-    """Return the materialization of a table by a step, also where nothing was stale.
-
-    Then the version is that of before, and the page keeps the plots of the last time.
-    """
+    """Return the materialization of a table; where nothing was stale, with the plots of before."""
     declared, store = done.declared, workspace.store
     table, key = declared.table(name), dg.AssetKey(declared.path(name))
     corpus = context.partition_key

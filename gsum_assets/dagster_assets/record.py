@@ -88,10 +88,7 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 
 
 def drop_old_runs(instance: dg.DagsterInstance, before: float) -> str:
-    """Remove ended runs, with their events and logs, that were created before a time.
-
-    Parameter `before`: Unix time.
-    """
+    """Remove ended runs, with events and logs, that were created before a Unix time."""
     old = dg.RunsFilter(statuses=_ENDED, created_before=datetime.fromtimestamp(before, UTC))
     path_of = getattr(instance.event_log_storage, "path_for_shard", None)  # SQLite: a file a run
     n = 0
@@ -106,10 +103,7 @@ def drop_old_runs(instance: dg.DagsterInstance, before: float) -> str:
 
 
 def report_warehouse(instance: dg.DagsterInstance, store: ParquetStore) -> str:
-    """Report tables of the warehouse that Dagster does not know; say how many.
-
-    Another instance of Dagster wrote them, or the runs that did are no longer in its record.
-    """
+    """Report tables of the warehouse that Dagster's record does not have; say how many."""
     known = set(instance.get_dynamic_partitions(CORPORA))
     n = 0
     for declared in STEPS:

@@ -7,11 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
+from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.model_files import PACKAGED
 from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenVectors
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.memo import Memo
 
 _ALGORITHM = "bertscore-f1-3"  # increase it when scores of the same texts may change
 _BATCH = 128  # answers embedded together, between two notes of progress; their vectors take 50 MB
@@ -84,7 +85,7 @@ class LocalBertScorer:
 def bertscore_f1(
     answered: Sequence[Answered],
     scorer: LocalBertScorer,
-    memo: ScoreMemo,
+    memo: Memo,
     on_progress: Callable[[int, int], None],
 ) -> np.ndarray:
     """Return F1 of each answer, the maximum over its references, float64 `(n_answers,)`.

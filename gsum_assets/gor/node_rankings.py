@@ -10,10 +10,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
+from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.memo import Memo
 
 # The last bits of a matrix product depend on the number of threads. Rounded, equal texts score
 # equally, and ties are broken by id.
@@ -25,7 +26,7 @@ def node_rankings(
     queries: pa.Table,
     nodes: pa.Table,
     embedder: LocalTokenEmbedder,
-    memo: ScoreMemo,
+    memo: Memo,
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> pa.Table:
     """Return the rows of `gor.node_rankings`, by document, question and rank.

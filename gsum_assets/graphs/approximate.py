@@ -40,10 +40,7 @@ Search = Callable[[np.ndarray, int], np.ndarray]
 def approximation(
     n_vectors: int, exact_up_to: int, log: Callable[[str], None]
 ) -> Callable[[np.ndarray, np.ndarray, int, OnProgress], tuple[Neighbours, Neighbours]] | None:
-    """Return `nearest_approximately` for more than `exact_up_to` vectors, else None.
-
-    None as well without faiss, after a line that says what the exact comparison takes.
-    """
+    """Return `nearest_approximately` for more vectors than `exact_up_to`, given faiss, or None."""
     if n_vectors <= exact_up_to:
         return None
     if find_spec("faiss") is None:
@@ -81,11 +78,7 @@ def nearest_approximately(
     on_progress: OnProgress = lambda done, all: None,
     make_search: Callable[[np.ndarray, int, OnProgress], Search] = small_worlds,
 ) -> tuple[Neighbours, Neighbours]:
-    """Return about what `nearest` returns for the same parameters.
-
-    Groups are compared with those of their members' neighbours, and where these are too few, with
-    those of the nearest means.
-    """
+    """Return about what `nearest` does; groups are compared with those of members' neighbours."""
     n = len(vectors)
     search = make_search(vectors, k, lambda done, of: on_progress(done // 2, of))
     comparison = Comparison(vectors, starts)

@@ -4,26 +4,14 @@ Equal to the package `bert-score` 0.3.13 with `batch_size=1`, without idf weight
 larger batches its padding takes part in each maximum, which matters for texts of one or two words.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gsum_resources.embedding.token_embeddings import TokenVectors
 
 _BLOCK_TOKENS = 2048  # candidate tokens in one matrix product
-
-
-class ScoreMemo(Protocol):
-    """Bytes by 16-byte key; `gsum_resources.store.memo.Memo` is one."""
-
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the values of those keys that are known."""
-        ...
-
-    def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Store `items`."""
-        ...
 
 
 class BertScore(NamedTuple):

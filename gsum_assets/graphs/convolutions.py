@@ -96,10 +96,7 @@ class GraphConv(nn.Module):
 
 
 class SGConv(nn.Module):
-    """Simple graph convolution (Wu et al., 2019): `hops` propagations, then one linear layer.
-
-    Of a directed graph both sides are divided by in-degrees, as in DGL.
-    """
+    """Simple graph convolution (Wu et al., 2019); by in-degrees on both sides, as in DGL."""
 
     def __init__(self, n_inputs: int, n_outputs: int, hops: int) -> None:
         super().__init__()

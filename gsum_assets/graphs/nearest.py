@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gsum_resources.engine.blocks import LOCAL, Engine
+from gsum_resources.store.arrow import spans
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -123,12 +124,7 @@ class Comparison:
 
     def blocks(self, groups: np.ndarray) -> Iterator[np.ndarray]:
         """Yield blocks of `groups`, at least one, whose products with all vectors fit in memory."""
-        ends, first = np.cumsum(self._lengths[groups]), 0
-        while first < len(groups):
-            done = ends[first - 1] if first else 0
-            last = max(first + 1, np.searchsorted(ends, done + self._most_rows, side="right"))
-            yield groups[first:last]
-            first = last
+        return (groups[span] for span in spans(self._lengths[groups], self._most_rows))
 
     def members(self, groups: np.ndarray) -> np.ndarray:
         """Return the vectors of these groups, one group after another."""

@@ -136,10 +136,7 @@ class AnswerSettings(SettingsTable):
 
 
 class CorpusSettings(SettingsTable):
-    """A corpus's `corpus.toml`; every key may be left out.
-
-    Tables of evaluation and of methods are not validated here, but where they are read.
-    """
+    """A corpus's `corpus.toml`; tables of methods are validated where they are read."""
 
     title: str = Field(default="", description="shown in the UI; empty: the folder's name")
     language: str = Field(default="en", min_length=2, description="BCP 47 code")
@@ -195,8 +192,7 @@ def settings_file(folder: Path) -> Path:
 def load_settings(folder: Path) -> CorpusSettings:
     """Return the settings of a corpus folder; the defaults if it has none.
 
-    Raise `CorpusError` if the file is not UTF-8 or not TOML, or has an unknown key or an invalid
-    value.
+    Raise `CorpusError` if it is not TOML in UTF-8, or a key or a value is wrong.
     """
     file = settings_file(folder)
     try:
@@ -215,10 +211,7 @@ def load_settings(folder: Path) -> CorpusSettings:
 
 
 def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
-    """Return the tables of a `corpus.toml`, or of another source, as settings.
-
-    Raise `CorpusError` if there is an unknown key, or a bad value.
-    """
+    """Return tables as settings; raise `CorpusError` if there is an unknown key, or a bad value."""
     return _validated(CorpusSettings, values, source)
 
 

@@ -24,8 +24,7 @@ def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
 def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:
     """Return the rows of the table `query_embeddings`, in the order of `queries`.
 
-    Raise `ValueError` if the embedder returns a vector that is not finite; names the first
-    question.
+    Raise `ValueError` if a vector is not finite; it names the first question.
     """
     vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
     return _with_vectors(queries.select(["query_id"]), vectors, embedder)

@@ -103,11 +103,7 @@ class Family:
 
     @property
     def read_by_questions(self) -> Sequence[str]:
-        """Tables that question steps read, except those computed for questions.
-
-        The documents with their sections and chunks are among them: passages are shown with where
-        they come from, and sentences of answers are looked up there.
-        """
+        """Tables that question steps read, and those that show where passages come from."""
         named = [name for step in self.question for name in step.reads]
         excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
         read = (name for name in named if name not in excluded)

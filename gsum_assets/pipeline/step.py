@@ -104,10 +104,7 @@ class Inputs:
 
     @property
     def warehouse(self) -> ParquetStore:
-        """The store of memos and checkpoints.
-
-        Raise `ValueError` if the inputs have no store.
-        """
+        """The store of memos and checkpoints; raise `ValueError` if the inputs have none."""
         if self.store is None:
             raise ValueError(f"{self.step}: these inputs have no store of memos; set Inputs.store")
         return self.store
@@ -124,10 +121,7 @@ class Inputs:
     def earlier_rows(self, table: str, models: Sequence[str] = ()) -> Lazy:
         """Return the rows of a table of the step that an earlier run of it wrote.
 
-        They count if the same code and models wrote them. The key of a row says what else it was
-        computed from: the id of a chunk, for example, is a hash of its text.
-
-        Parameter `models`: the models on which every row depends.
+        Parameter `models`: models on which each row depends; they and the code must be as then.
         """
         written = TABLES[table]
         if self.store is None:
@@ -147,9 +141,7 @@ class Inputs:
         return lazy_rows(self.store, written, valid)
 
     def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[], Value]) -> Value:
-        """Return what is computed from some tables of the corpus alone, such as an index.
-
-        A process that answers many questions computes it once for each version of these tables.
+        """Return what is computed from some tables alone, by a resident process once a version.
 
         Parameter `name`: of the value; it includes all settings on which the value depends.
         """
@@ -167,10 +159,7 @@ class Inputs:
         return n
 
     def size(self, table: str) -> int:
-        """Return the binary digits of the number of rows of a table, and note it as an input.
-
-        A result that depends on it is computed again when the corpus has grown past a power of two.
-        """
+        """Return the binary digits of the number of rows of a table, and note it as an input."""
         n = self.warehouse.count(TABLES[table], self.corpus).bit_length()
         self.note(InputKey("size", table, self.corpus), str(n))
         return n

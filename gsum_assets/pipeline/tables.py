@@ -451,10 +451,7 @@ RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "answer_sources"
 
 
 def table_of(asset_path: Sequence[str]) -> Table:
-    """Return the table that an asset writes: `retrieval/scores` -> scores.
-
-    Raise `KeyError` if `tables.py` declares no such table.
-    """
+    """Return the table that an asset writes, `retrieval/scores` -> scores, or raise `KeyError`."""
     name = asset_path[-1] if asset_path[-1] in RESULT_TABLES else ".".join(asset_path)
     if name not in TABLES:
         raise KeyError(f"asset '{'/'.join(asset_path)}': no table '{name}' in tables.py; add it")

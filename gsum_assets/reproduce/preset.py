@@ -85,10 +85,7 @@ def names() -> list[str]:
 
 
 def values_of(name: str) -> dict[str, Any]:
-    """Return the keys of a shipped preset, with those of its base.
-
-    Raise `CorpusError` if there is no such preset.
-    """
+    """Return the keys of a shipped preset, with those of its base, or raise `CorpusError`."""
     file = _PRESETS / f"{name}.toml"
     if not file.is_file():
         near = did_you_mean(name, names())
@@ -97,10 +94,7 @@ def values_of(name: str) -> dict[str, Any]:
 
 
 def load(name: str, file: Path | None = None) -> Preset:
-    """Return a preset, or the one that a file holds.
-
-    Raise `CorpusError` if there is no such preset, or a key or a value is wrong.
-    """
+    """Return a preset, or that of a file; raise `CorpusError` if there is none, or a bad value."""
     source = str(file or f"preset {name}")
     try:
         values = _with_base(file.read_text("utf-8")) if file else values_of(name)

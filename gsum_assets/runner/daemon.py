@@ -36,11 +36,7 @@ def is_alive(instance: dg.DagsterInstance) -> bool:
 
 
 def require_own_launcher(instance: dg.DagsterInstance) -> None:
-    """Raise `RefreshError` if runs of this process would be taken for dead, and started again.
-
-    Run monitoring asks the launcher of `dagster.yaml` for the worker of each run that has started.
-    A launcher such as `RayRunLauncher` or `K8sRunLauncher` finds none for a run of this process.
-    """
+    """Raise `RefreshError` if Dagster's monitoring would take runs of this process for dead."""
     launcher = instance.run_launcher
     if not (instance.is_ephemeral or isinstance(launcher, dg.DefaultRunLauncher)):
         raise RefreshError(
@@ -81,10 +77,7 @@ def submit(home: Home, corpus: str, keys: Sequence[dg.AssetKey], config: dict) -
 
 
 def follow(instance: dg.DagsterInstance, run_id: str, reader: Reader) -> None:
-    """Read the events of a run until it has ended.
-
-    Raise `DaemonStoppedError` if the daemon stops while the run is still in its queue.
-    """
+    """Read the events of a run to its end; raise `DaemonStoppedError` if it cannot begin."""
     cursor = None
     while True:
         run = instance.get_run_by_id(run_id)

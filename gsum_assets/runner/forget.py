@@ -126,7 +126,6 @@ def check_forgotten(
     it has no sentence to search for.
 
     Parameter `original`: the document's file, or a file of records that has it, `documents.jsonl`.
-    Its sentences are read from there, since none of them is stored any more.
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
@@ -223,11 +222,7 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
 def models_with(
     store: ParquetStore, corpus: str, document_id: str
 ) -> list[tuple[Table, Partition]]:
-    """Return the models that may have been trained with a document, which is still in the tables.
-
-    Those that learnt from it, and those that learnt from a document that no longer exists: it may
-    be this one under an earlier name.
-    """
+    """Return the models that may have learnt from a document, also under an earlier name."""
     documents = TABLES["documents"]
     rows, _ = store.read(documents, store.partitions(documents, corpus), ["document_id"])
     others = {learnt_hash(other) for other in rows["document_id"].to_pylist()}

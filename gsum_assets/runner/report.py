@@ -148,14 +148,6 @@ class Reader:
             self.events.ended(step)
 
 
-_MODEL_ERRORS = (
-    "ModelUnavailableError",
-    "JudgeUnavailableError",
-    "EmbedderUnavailableError",
-    "ScorerUnavailableError",
-)
-
-
 def _read_failure(step: StepReport, event: dg.DagsterEvent) -> None:
     """Note why a step failed: the reason is below Dagster's own errors, not the innermost."""
     data = event.step_failure_data
@@ -166,6 +158,6 @@ def _read_failure(step: StepReport, event: dg.DagsterEvent) -> None:
     if failure := data.user_failure_data:
         reason = str(failure.description)
         name = failure.metadata.get(ERROR)
-        if name is not None and name.value in _MODEL_ERRORS:
+        if name is not None and str(name.value).endswith("UnavailableError"):  # of a model
             step.unavailable = str(name.value)
     step.error = reason if reason.startswith(f"{step.name}:") else f"{step.name}: {reason}"

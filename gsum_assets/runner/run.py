@@ -136,8 +136,6 @@ def kept_methods(workspace: Workspace, corpus: str, names: Collection[str]) -> s
     """Keep further methods up to date; return the line written to `corpus.toml`, "" if none was.
 
     Raise `CorpusError` if the corpus cannot be read or written, or a method is unknown.
-
-    Parameter `names`: see `with_methods`.
     """
     root, kept = workspace.home.corpora, with_methods(workspace, corpus, names)
     if set(kept) == set(METHODS.wanted(root, corpus)):
@@ -289,10 +287,7 @@ def _config(retrain: Sequence[str]) -> dict[str, Any]:
 
 
 def forget_missing(pipeline: Pipeline, instance: dg.DagsterInstance) -> list[str]:
-    """Forget corpora whose folder is missing for long; return a line for each other one.
-
-    The time counts from when a run first noted it.
-    """
+    """Forget corpora whose folder is missing for long; return a line for each other one."""
     known, noted = instance.get_dynamic_partitions(CORPORA), missing_since(pipeline.store)
     grace_h = pipeline.home.settings().automation.forget_after_h
     found = look_for_missing(pipeline.home.corpora, known, noted, time.time(), grace_h)

@@ -120,8 +120,7 @@ class Budget:
     def batch(self, corpus: str, most: Amount) -> Iterator[Spending]:
         """Reserve at most `most` for a batch of requests, and yield where its costs are added.
 
-        Raises `BudgetError` if this exceeds what is left of the budget, and the corpus may not
-        exceed it.
+        Raises `BudgetError` if this exceeds what is left, and the corpus may not exceed it.
         """
         if not most.calls:
             yield Spending(lambda *_: None)

@@ -104,15 +104,8 @@ class Endpoint:
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
 
-        A server without such a list, or a busy one, passes. One that is known to be away is tried
-        once, and may be used again if it answers.
-
-        Raises
-        ------
-        SettingsError
-            If the environment variable of the key is not set.
-        ModelUnavailableError
-            If the server refuses the key, or cannot be reached.
+        A server without such a list, or a busy one, passes. Raises `SettingsError` if there is no
+        key, `ModelUnavailableError` if the server refuses it, or cannot be reached.
         """
         self._connection.prepare()
         outage = self._outages.current()

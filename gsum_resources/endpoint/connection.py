@@ -42,11 +42,7 @@ class Connection:
 
         `seconds` limits the whole attempt, including the body's arrival.
 
-        Raises
-        ------
-        EndpointError
-            The classified failure, without cause and context, so that no traceback shows data of
-            the client's own exceptions.
+        Raises `EndpointError` without cause and context, whose traceback might show the key.
         """
         if on_words:
             on_words(None)

@@ -149,10 +149,7 @@ def error_of(settings: Settings, message: str) -> ModelUnavailableError:
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds of `Retry-After-Ms` or `Retry-After`, given in seconds or as a date.
-
-    `now` is Unix time, for a date.
-    """
+    """Return the seconds of `Retry-After-Ms` or `Retry-After`, also a date; `now` is Unix time."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit

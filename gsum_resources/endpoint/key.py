@@ -42,11 +42,7 @@ class Key:
         return text
 
     def hide_in_error(self, text: str) -> str:
-        """Return `text` without the key and without words that show a fragment of it.
-
-        Servers repeat a refused key with its middle masked (`sk-ab***wxyz`): such words are hidden
-        too.
-        """
+        """Return `text` without the key and words that show a fragment, such as `sk-ab***wxyz`."""
         if not self._value:
             return text
         text = text.replace(self._value, HIDDEN)
@@ -76,10 +72,7 @@ def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.e
 def read_key(
     settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
 ) -> Key:
-    """Return the key that the settings name; an empty one where the server requires none.
-
-    Raises `SettingsError` if the variable is not set, or its value cannot be a key.
-    """
+    """Return the key that settings name, empty if none is needed; or raise `SettingsError`."""
     variable = settings.api_key_env
     if not variable or is_keyless(settings, environment):
         return Key("", "")

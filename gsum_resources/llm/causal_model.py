@@ -161,10 +161,7 @@ class CausalModel:
 
 
 def gumbel_noise(temperature: float, seed: int) -> Callable[..., "torch.Tensor"]:
-    """Return a logits processor after which the greedy choice is a sample (Gumbel-max trick).
-
-    The noise is drawn on the CPU, so that a seed has the same effect on every device.
-    """
+    """Return a logits processor for samples (Gumbel-max trick), equal on every device."""
     import torch
 
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))

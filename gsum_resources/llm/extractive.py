@@ -107,10 +107,7 @@ class ExtractiveModel:
         return replies
 
     def prepare(self, passages: Sequence[str]) -> bool:
-        """Embed the sentences of the passages of one document, in order, before they are read.
-
-        Returns whether there is room for more vectors in memory.
-        """
+        """Embed the sentences of one document's passages; return whether there is room for more."""
         each = [sentence for passage in passages for sentence in read_sentences([passage])]
         # at the border of two passages a sentence is whole only where both are read
         self._embed(dict.fromkeys(s.embedded for s in (*read_sentences(passages), *each)))

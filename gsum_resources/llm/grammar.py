@@ -36,10 +36,7 @@ class RequestError(ValueError):
 
 
 def n_repeated(ids: list[int]) -> int:
-    """Return how many tokens at the end only repeat those before them; 0 if that is no loop.
-
-    A greedy model that has written the same three times will not stop.
-    """
+    """Return how many tokens at the end only repeat those before them; 0 if that is no loop."""
     for period in range(1, min(_LONGEST_PERIOD, len(ids) // 3) + 1):
         n = max(_REPEATS * period, _LEAST_REPEATED)
         if ids[-n:] == ids[-n - period : -period]:
@@ -104,10 +101,7 @@ class Grammars:
 
 @dataclass
 class GrammarMask:
-    """Sets the logits of tokens that the grammar does not allow to minus infinity.
-
-    It is called once for each token. After `until` tokens, the reply is closed.
-    """
+    """Sets forbidden tokens' logits to minus infinity; after `until` tokens the reply is closed."""
 
     matcher: Any
     closers: "list[torch.Tensor]"

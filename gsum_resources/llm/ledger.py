@@ -36,10 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Ledger:
-    """Records the calls of one asset for one corpus in the table `llm_calls`.
-
-    `run_id` is the id of the requesting run, "" outside of a run.
-    """
+    """Records the calls of one asset for one corpus; `run_id` is "" outside of a run."""
 
     store: ParquetStore
     table: Table

@@ -1,5 +1,6 @@
 """A language model with memo and ledger: no reply is paid for twice, every request is recorded."""
 
+import json
 import logging
 import queue
 import threading
@@ -12,7 +13,7 @@ from functools import cached_property
 
 from gsum_resources.endpoint.budget import Amount, Spending, free_of_charge
 from gsum_resources.llm.ledger import Ledger, export_calls
-from gsum_resources.llm.memo import decode, decode_failure, prompt_hash, storable, storable_failure
+from gsum_resources.llm.memo import as_json, decode, prompt_hash, storable
 from gsum_resources.llm.replies import READING_VERSION
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import (
@@ -235,7 +236,7 @@ class ReplyWriter:
         for key, value in known.items():
             self._note(key, decode(value, self._requests[key][0].schema, cached=True))
         for key, value in failed.items():
-            self._note(key, decode_failure(value))
+            self._note(key, CompletionError(**json.loads(value)))
 
     def add(self, key: bytes, reply: Reply) -> None:
         """Queue a model's reply to be stored and reported. Called from any thread."""
@@ -246,7 +247,8 @@ class ReplyWriter:
         if value is not None:
             memo_rows = [reply_row(COMPLETIONS, self._identity, key, value)]
         elif isinstance(reply, CompletionError) and reply.repeats and self._failure_scope:
-            memo_rows = [reply_row(FAILURES, self._failure_scope, key, storable_failure(reply))]
+            value = as_json(vars(reply)).encode()
+            memo_rows = [reply_row(FAILURES, self._failure_scope, key, value)]
         row = self._ledger.row(key, self._requests[key][0], reply)
         if self._behind:
             with self._lock:
@@ -261,10 +263,7 @@ class ReplyWriter:
         self._arrived.put((key, reply, row, memo_rows))
 
     def close(self) -> None:
-        """Wait until everything is stored, and record the memoized replies.
-
-        Raises the error that prevented a reply from being stored or reported.
-        """
+        """Wait until all is stored, and record memoized replies; raise what prevented it."""
         if self.added and not self._behind:
             self._arrived.put(None)
             self._writer.join()

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from gsum_resources.protocols.models import Completion, CompletionError, Reply, Request
 from gsum_resources.store.content_hash import hash_texts
 
-_json = json.JSONEncoder(ensure_ascii=False).encode
+as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def prompt_hash(identity: str, request: Request) -> str:
@@ -46,7 +46,7 @@ def storable(reply: Reply) -> tuple[Reply, bytes | None]:
     fields = vars(reply) | {"parsed": parsed}
     if not reply.slips:
         del fields["slips"]
-    content = _json(fields)
+    content = as_json(fields)
     try:
         return reply, content.encode()
     except UnicodeEncodeError:
@@ -62,16 +62,6 @@ def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -
         parsed = schema.model_validate(parsed)
     slips = tuple(fields.get("slips", ()))
     return Completion(**fields | {"parsed": parsed, "cached": cached, "slips": slips})
-
-
-def storable_failure(failure: CompletionError) -> bytes:
-    """Return the bytes of a failure for the memo; its texts must be well-formed."""
-    return _json(vars(failure)).encode()
-
-
-def decode_failure(value: bytes) -> CompletionError:
-    """Return the failure from the bytes of `storable_failure`."""
-    return CompletionError(**json.loads(value))
 
 
 def well_formed(text: str) -> str:

@@ -74,10 +74,7 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
 
 
 def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, tuple[str, ...]]:
-    """Return the valid items of an invalid reply, and a line for each kind of slip.
-
-    The content is None if a required field is missing, or every list is empty.
-    """
+    """Return the valid items of an invalid reply, None without any, and a line for each slip."""
     fields = schema.model_fields.items()
     lists = [name for name, field in fields if get_origin(field.annotation) is list]
     for value_of in (_value_of, _value_before_cut):

@@ -85,10 +85,7 @@ class Form:
         return chosen | {"response_format": wanted}
 
     def adapted(self, schema: Schema, complaint: str) -> "Form | None":
-        """Return the form to use after a rejection; None if it is not due to the form.
-
-        Any complaint about a structured request that names nothing else is taken for one about it.
-        """
+        """Return the form after a rejection, also an unclear one; None: not due to it."""
         for name, pattern in _COMPLAINTS.items():
             if name not in self.omitted and pattern.search(complaint):
                 return replace(self, omitted=(*self.omitted, name))
@@ -104,10 +101,7 @@ class Form:
 
 
 class LearntForm:
-    """The form of requests to one model of one server; `facts` stores it for later runs.
-
-    With "auto" as `structured_output` the structure is found out, else it is fixed.
-    """
+    """The form of requests to one model of one server; "auto": structure is found out."""
 
     def __init__(self, settings: LlmSettings, facts: ServerFacts | None = None) -> None:
         requested = settings.structured_output
@@ -138,10 +132,7 @@ class LearntForm:
         return changed
 
     def learn(self, accepted: Form) -> None:
-        """Note a form that the server has accepted, and store it if it is new.
-
-        Several requests in flight may have found out different things.
-        """
+        """Note and store a form that a server has accepted, with what other requests learnt."""
         known = self.current
         learnt = replace(
             accepted,

@@ -145,10 +145,7 @@ def _common_words() -> frozenset[str]:
 
 @cache
 def tokenizer_at(path: str, table: str) -> CountTokens:
-    """Return the tokenizer of a file `tokenizer.json`, or of a folder with one.
-
-    Raises `SettingsError` if it cannot be read.
-    """
+    """Return the tokenizer of a `tokenizer.json`, or its folder; or raise `SettingsError`."""
     from tokenizers import Tokenizer
 
     file = Path(path).expanduser()

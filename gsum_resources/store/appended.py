@@ -30,10 +30,7 @@ def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
 
 
 def unite_appended(store: ParquetStore, table: Table, corpus: str) -> None:
-    """Write the files of a corpus as one if they are many.
-
-    To be called by one process at a time; others may append meanwhile.
-    """
+    """Write the files of a corpus as one if they are many; for one process at a time."""
     if len(paths_of(store, table, corpus)) < MANY:
         return
     files, replaced = _files(store, table, corpus)

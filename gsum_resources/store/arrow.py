@@ -6,7 +6,7 @@ rows of a larger column. A column may have any size in several arrays.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,17 +30,24 @@ def taken(texts: pa.Array, indices: np.ndarray) -> pa.ChunkedArray:
     return pa.chunked_array([texts.take(pa.array(block)) for block in blocks], texts.type)
 
 
+def spans(lengths: np.ndarray, most: int) -> Iterator[slice]:
+    """Yield successive slices whose lengths add up to at most `most`; a longer one is alone."""
+    ends, first = np.cumsum(lengths, dtype=np.int64), 0
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield slice(first, last)
+        first = last
+
+
 def as_lists(values: pa.Array, lengths: np.ndarray) -> pa.ChunkedArray:
     """Return lists of the given lengths, `(n,)`, that hold `values` one after the other."""
-    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    arrays, first = [], 0
-    while first < len(lengths):
-        last = int(np.searchsorted(ends, ends[first] + MOST_VALUES, side="right")) - 1
-        last = max(first + 1, last)
-        offsets = pa.array((ends[first : last + 1] - ends[first]).astype(np.int32))
-        within = values.slice(int(ends[first]), int(ends[last] - ends[first]))
-        arrays.append(pa.ListArray.from_arrays(offsets, within))
-        first = last
+    arrays, used = [], 0
+    for span in spans(lengths, MOST_VALUES):
+        offsets = np.append(0, np.cumsum(lengths[span])).astype(np.int32)
+        within = values.slice(used, int(offsets[-1]))
+        arrays.append(pa.ListArray.from_arrays(pa.array(offsets), within))
+        used += len(within)
     return pa.chunked_array(arrays, pa.list_(values.type))
 
 
@@ -102,15 +109,11 @@ def _with_short_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of `large_string` as `string`, in arrays of at most `MOST_TEXT_BYTES`."""
     arrays = []
     for array in column.chunks:
-        ends = np.cumsum(pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False))
-        first = 0
-        while first < len(array):
-            before = int(ends[first - 1]) if first else 0
-            last = int(np.searchsorted(ends, before + MOST_TEXT_BYTES, side="right"))
-            last = max(first + 1, last)
+        lengths = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)
+        for span in spans(lengths, MOST_TEXT_BYTES):
             # `take` copies these texts alone: the cast checks the offsets of the whole array
-            arrays.append(array.take(pa.array(np.arange(first, last))).cast(pa.string()))
-            first = last
+            rows = pa.array(np.arange(span.start, span.stop))
+            arrays.append(array.take(rows).cast(pa.string()))
     return pa.chunked_array(arrays, pa.string())
 
 

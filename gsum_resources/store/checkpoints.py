@@ -14,6 +14,7 @@ import numpy as np
 from gsum_resources.store.content_hash import hash_texts
 
 _KEY = "gsum"
+_DESCRIBED = ("encoder", "dimension", "embedding_model", "epochs", "settings")
 
 
 class CheckpointError(ValueError):
@@ -41,14 +42,8 @@ class Checkpoint:
     @property
     def description(self) -> dict[str, Any]:
         """All fields except the weights, as plain values."""
-        return {
-            "encoder": self.encoder,
-            "dimension": self.dimension,
-            "embedding_model": self.embedding_model,
-            "epochs": self.epochs,
-            "settings": dict(self.settings),
-            "settings_hash": hash_texts([_canonical(self.settings)], 8),
-        }
+        described = {name: getattr(self, name) for name in _DESCRIBED}
+        return described | {"settings_hash": hash_texts([_canonical(self.settings)], 8)}
 
     def to_bytes(self) -> bytes:
         """Return safetensors bytes, equal for equal checkpoints."""
@@ -58,17 +53,12 @@ class Checkpoint:
     def from_bytes(cls, content: bytes) -> "Checkpoint":
         """Read a checkpoint; raise `CheckpointError` if `to_bytes` did not write the bytes."""
         weights, description = unpack(content)
-        names = ("encoder", "dimension", "embedding_model", "epochs", "settings")
-        missing = [name for name in names if name not in description]
-        if missing:
+        if missing := [name for name in _DESCRIBED if name not in description]:
             raise CheckpointError(f"checkpoint: its description lacks {missing}; train it again")
-        return cls(**{name: description[name] for name in names}, weights=weights)
+        return cls(**{name: description[name] for name in _DESCRIBED}, weights=weights)
 
     def require(self, embedding_model: str, dimension: int, asset: str = "gor/model") -> None:
-        """Raise `CheckpointError` if it was trained on vectors of another model or dimension.
-
-        The message names the asset that trains it.
-        """
+        """Raise `CheckpointError` if `asset` trained it on another model or dimension."""
         remedy = f"materialize {asset} again, or set the embedding model back"
         if self.dimension != dimension:
             raise CheckpointError(
@@ -84,10 +74,7 @@ class Checkpoint:
 
 
 def learnt_hash(document_id: str) -> str:
-    """Return the hash of a document id that a trained model stores.
-
-    The model outlives its documents, so it must not reveal the name of a deleted one.
-    """
+    """Return the hash of a document id in a model, which outlives the document and its name."""
     return hash_texts([document_id], 8)
 
 

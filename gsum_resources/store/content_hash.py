@@ -43,9 +43,8 @@ def hash_framed(texts: bytes, size: int = 16) -> bytes:
 def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
     """Return the BLAKE2b hash of column names, types and values in row order, as 32 hex digits.
 
-    Columns named in `leave_out` are ignored. A dictionary of texts has the hash of
-    its texts, which are in memory for some rows at a time. A list read from a file has the hash of
-    one built in memory, though Arrow names their elements differently.
+    Columns named in `leave_out` are ignored. A dictionary has the hash of its texts, and a list of
+    a file that of one built in memory, though Arrow names their elements differently.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, column in zip(table.column_names, table.columns, strict=True):

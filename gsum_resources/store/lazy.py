@@ -120,10 +120,7 @@ def lazy_rows(
 
 
 def restricted_to(table: Lazy, column: str, values: Sequence[str]) -> Lazy:
-    """Return the rows of a table whose text in a column is one of `values`.
-
-    Its version is not known, so that nothing is kept of it.
-    """
+    """Return the rows of a table whose text in a column is one of `values`, without a version."""
     wanted = pa.array(values, pa.string())
 
     def columns(names: Sequence[str]) -> pa.Table:

@@ -137,10 +137,7 @@ class Lineage:
         return str(n_rows if key.kind == "rows" else n_rows.bit_length())
 
     def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
-        """Return the inputs whose version differs from the recorded one; [] if current.
-
-        A partition without a file has no recorded inputs: it is missing, not out of date.
-        """
+        """Return the inputs whose version differs from the recorded one; [] also without a file."""
         provenance = self.provenances(table, partition.corpus).get(partition)
         if provenance is None:
             return []

@@ -68,10 +68,7 @@ def _is_as_declared(kind: pa.DataType, declared: pa.DataType) -> bool:
 
 
 def write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **how: Any) -> None:
-    """Write rows as Parquet; dictionaries as texts, which are in memory for a row group only.
-
-    A row group of lists has levels as large as its values; a small one bounds them.
-    """
+    """Write rows as Parquet in bounded row groups, dictionaries as texts."""
     n_groups = -(-rows.nbytes // _GROUP) or 1
     row_group_size = row_group_size or min(_GROUP_ROWS, -(-rows.num_rows // n_groups) or 1)
     if not any(is_dictionary(f.type) for f in rows.schema):
@@ -84,10 +81,7 @@ def write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **h
 
 
 def column_options(schema: pa.Schema) -> dict[str, Any]:
-    """Return the options of `pq.write_table` by column: numbers are neither packed nor indexed.
-
-    Vectors, hashes and scores, which are lists of numbers, hardly shrink.
-    """
+    """Return options of `pq.write_table`: lists of numbers, which hardly shrink, are not packed."""
     compression, texts = {}, []
     for f in schema:
         is_list = pa.types.is_fixed_size_list(f.type) or pa.types.is_list(f.type)

@@ -203,10 +203,7 @@ class ParquetStore:
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:
-        """Yield an open file for reading; raise `FileNotFoundError` if there is none.
-
-        A small object is read whole, by one request, and of a large one the ranges that are read.
-        """
+        """Yield an open file, of a small object the whole; raise `FileNotFoundError`."""
         if self.lists_at_once:
             content = self.fs.cat_file(path, start=0, end=_WHOLE)
             if len(content) < _WHOLE:
@@ -225,10 +222,7 @@ class ParquetStore:
         return Listing(self.root, self.fs.find(path, detail=True))
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the files and folders whose path below the root matches a pattern, in order.
-
-        The root itself may have the characters of a pattern in its name.
-        """
+        """Return the files and folders that match a pattern below the root, in order."""
         folder, _, _ = pattern.partition("*")[0].rpartition("/")
         depth = pattern.count("/", len(folder) + 1) + 1
         found = self.fs.find(f"{self.root}/{folder}", maxdepth=depth, withdirs=True)
@@ -263,10 +257,7 @@ class ParquetStore:
     def footers(
         self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
     ) -> dict[Partition, Provenance]:
-        """Return the footers of those partitions that have a file.
-
-        With their stamps, as in `stamped`, known footers are not requested again.
-        """
+        """Return the footers of partitions with a file; known ones by their stamps alone."""
         stamps: Mapping[Partition, object] = (
             partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions)
         )
