@@ -113,7 +113,8 @@ def answer_questions(
         if isinstance(reply, Completion):
             is_cited = questions[key[0]]["form"] == "summary" and not quotes
             text, cited[key] = without_citations(reply.text) if is_cited else (reply.text, {})
-            refusal = refusal_in(text) if is_cited else None
+            is_empty = quotes and not text.strip()  # nothing states what is asked for
+            refusal = refusal_in(text) if is_cited else "" if is_empty else None
             text, is_refusal = (
                 (text, False) if refusal is None else (refusal or NOTHING_FOUND, True)
             )

@@ -101,13 +101,15 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     done = forget_deleted(indexed)
     assert done
     assert done.documents == {CORPUS: sorted([SECRET, OTHER])}
-    assert done.n_replies == 2  # of a question about it, and of one about all that showed it
+    # of a question about it, of one about all that showed it, and of the renamed one, whose name
+    # the model was shown
+    assert done.n_replies == 3
     assert leftovers(indexed) == set()
     assert arrays.read("bm25-chunks", "1") is None  # its words are hashed, their counts are not
     assert forget_deleted(indexed) is None
-    # one about all was requested without it, and the renamed one not at all; what was paid before
-    # stays on record, without a name
-    assert requests_by_asset(indexed).total() == before + 1
+    # one about all was requested without it, and the renamed one by its new name; what was paid
+    # before stays on record, without a name
+    assert requests_by_asset(indexed).total() == before + 2
     ids = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
     assert {FORGOTTEN, "renamed", ""} == set(ids)
 

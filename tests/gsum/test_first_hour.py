@@ -74,7 +74,7 @@ ANSWERED = {
     "What does the repair of the roof cost?": ("2,300 pounds", "ferry", "mites", "600"),
     "Who plays the piano?": ("Miss Lorne", "valve", "clock"),
     "When do the ferries leave?": ("6.40, 12.15 and 17.30", "stove", "slates"),
-    "How much does a ticket for the ferry cost?": ("6.40, 12.15 and 17.30", "2,300", "8,700"),
+    "How much does a ticket for the ferry cost?": ("The documents do not say.", "2,300", "6.40"),
     "Was the chimney damaged?": ("The chimney needs no work.", "stove", "organ"),
     "Did the fete bring in more than last year?": ("less than last year", "600", "valve"),
     "Compare the cost of the organ and of the roof.": ("8,700 euros", "fete", "85.000"),
