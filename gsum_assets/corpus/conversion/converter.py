@@ -64,8 +64,8 @@ class Converter:
             raise
         if problem := message.get("problem"):
             raise ConversionError(problem)
-        places = {name: tuple(message[name]) for name in ("page_starts", "labels")}
-        return Converted(**(message | places))
+        message |= {name: tuple(message[name]) for name in ("page_starts", "labels")}
+        return Converted(**message)
 
     def _received(self, link: Connection) -> dict[str, Any]:
         if not link.poll(self._silence_s):

@@ -271,7 +271,9 @@ class _Numbers:
         self._levels: dict[str, dict[str, Any]] = {}
         self._list: dict[str, str] = {}
         self._starts: dict[tuple[str, str], int] = {}
-        for number in root.iterfind(f"{_W}num") if root is not None else ():
+        if root is None:
+            return
+        for number in root.iterfind(f"{_W}num"):
             key, abstract = number.get(f"{_W}numId"), _value(number, "abstractNumId")
             levels = f"{_W}abstractNum[@{_W}abstractNumId='{abstract}']/{_W}lvl"
             self._levels[key] = {e.get(f"{_W}ilvl"): e for e in root.iterfind(levels)}
