@@ -4,11 +4,14 @@ A row of `documents` written by an earlier version has a title alone.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.records import TEXT_SUFFIXES
+from gsum_resources.store.arrow import pc
 from gsum_resources.text.dates import MONTH_NAMES, Date
 
 NAMED = ("document_id", "title", "file", "date", "date_source")
@@ -21,12 +24,14 @@ _EXTENSION = re.compile(
 )
 
 
-def named_rows(documents: Any) -> Iterable[dict[str, Any]]:
-    """Return the rows of the lazy table `documents`, with the columns that name a document."""
+def named_rows(documents: Any, ids: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of the lazy table `documents` of all or some documents, by their names."""
     try:
         rows = documents.columns(NAMED)
     except KeyError:
         rows = documents.columns(NAMED[:2])
+    if ids is not None:
+        rows = rows.filter(pc.is_in(rows["document_id"], pa.array(list(ids), pa.string())))
     return rows.to_pylist()
 
 

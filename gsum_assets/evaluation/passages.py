@@ -71,8 +71,8 @@ def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Quest
 
 def labels_for(model: LanguageModel, inputs: Inputs, document_ids: Sequence[str]) -> LabelOf:
     """Return the function that labels passages of documents, for a model that quotes by name."""
-    wanted, rows = frozenset(document_ids), named_rows(inputs.tables["documents"])
-    names = shown_names((r for r in rows if r["document_id"] in wanted), _LONGEST_TITLE)
+    rows = named_rows(inputs.tables["documents"], document_ids)
+    names = shown_names(rows, _LONGEST_TITLE)
     if getattr(model, "only_quotes", False):
         return lambda row: names.get(row["document_id"], "")
     sections, chunks = (

@@ -35,9 +35,10 @@ _NOUNS = (
 _PLURAL = _NOUNS.replace("s?", "s")
 _COMPARING = re.compile(
     r"\b(?:compar\w+|contrast\w*|differ|differs|differed|different(?:ly)?|differences?"
-    r"|similarit\w+|in common|versus|vs|chang\w+|vergleich\w*|unterscheid\w*|geändert)\b",
+    r"|similarit\w+|in common|versus|vs|vergleich\w*|unterscheid\w*)\b",
     re.IGNORECASE,
 )
+_CHANGING = re.compile(r"\bchang\w+|\bgeändert\b", re.IGNORECASE)
 _DOCUMENTS = re.compile(rf"\b(?:\w+ )?{_PLURAL}\b", re.IGNORECASE)
 _EACH = re.compile(
     rf"\b(?:across|each(?: one)? of|every one of|all(?: of)?|which(?: of)?|in all)"
@@ -132,7 +133,8 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
         if ids := _only_named(wanted, known.names):
             return Focus([ids], rest=question, whole=_with_document(question, wanted))
     distinct = {document_id for ids in mentions for document_id in ids}
-    if len(distinct) < 2 and _COMPARING.search(question) and (sides := _sides(question, known)):
+    is_compared = _COMPARING.search(question) or _CHANGING.search(question)
+    if len(distinct) < 2 and is_compared and (sides := _sides(question, known)):
         return Focus(sides, compares=True, rest=question)
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(

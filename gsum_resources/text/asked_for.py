@@ -15,7 +15,8 @@ _COUNTED = (
 
 NOW = re.compile(
     r"\b(?:latest|newest|most recent|recent(?:ly)?|current(?:ly)?|now(?:adays)?|today|at present"
-    r"|last|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
+    r"|the last(?! (?:day|week|month|year|time|\d))|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit"
+    r"|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
     re.IGNORECASE,
 )
 """What asks for the newest of several statements."""
@@ -25,7 +26,8 @@ class _Form(NamedTuple):
     asks: str
     has: str
     weight: float  # of a sentence without it
-    is_needed: bool  # whether nothing else answers the question
+    is_needed: bool = False  # whether nothing else answers the question
+    may_be_vague: bool = False  # whether "all morning" answers it, too
     refers: bool = False  # whether the sentences before one that has it say what it is about
 
 
@@ -36,30 +38,32 @@ _FORMS = (
         r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|crowns?|pfund|livres?|free"
         r"|kostenlos|gratis|gratuit\w*|nothing)\b|\d{2}",
         0.6,
-        True,
+        is_needed=True,
     ),
     _Form(
         r"\bhow old\b|\bwie alt\b",
         r"\b(?:years?|months?|old|aged?|born|jahre?|alt|geboren|(?:1[5-9]|20)\d\d)\b",
         0.6,
-        True,
+        is_needed=True,
     ),
-    _Form(r"\b(?:which|what|welchem?) (?:year|jahr)\b", r"\b(?:1[5-9]|20)\d\d\b", 0.6, True),
+    _Form(
+        r"\b(?:which|what|welchem?) (?:year|jahr)\b", r"\b(?:1[5-9]|20)\d\d\b", 0.6, is_needed=True
+    ),
     _Form(
         r"\bhow (?:many|much|long|far|often|big|large|tall|high|wide|deep|fast)\b"
         r"|^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|time))\b"
         r"|^\W*(?:wann|wie ?viele?|wie (?:lange|oft|hoch|weit|groß)|quand|combien)\b",
         _COUNTED,
         0.6,
-        True,
+        is_needed=True,
+        may_be_vague=True,
     ),
     _Form(
         r"\b(?:want(?:s|ed)?|wish(?:es|ed)?|ask(?:s|ed)? for|demand(?:s|ed)?|request(?:s|ed)?"
-        r"|will|fordert?e?|wünscht?e?)\b(?!.*\bhow (?:many|much)\b)",
+        r"|fordert?e?|wünscht?e?)\b(?!.*\bhow (?:many|much)\b)",
         r"\b(?:want|wish|ask|demand|would (?:like|rather)|should|must|need|please|let us|let's"
         r"|i'd like|propose|move that|no|stop|fordern?|wünsche|möchte|soll(?:te)?n?)\b",
         0.75,
-        False,
     ),
     _Form(
         r"\b(?:not|never|no|against|refus\w+|reject\w+|absent|oppos\w+|nicht|keine?r?|gegen|pas)\b"
@@ -68,10 +72,20 @@ _FORMS = (
         r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|kein\w*|gegen|enthielt\w*"
         r"|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",
         0.6,
-        False,
-        True,
+        refers=True,
     ),
 )
+
+
+VAGUE = re.compile(
+    r"\b(?:noon|midnight|mornings?|afternoons?|evenings?|nights?|minutes?|hours?|days?|weeks?|months?"
+    r"|years?|always|never|every|once|immediately|soon|later|after|before|until|while|during|few"
+    r"|several|many|none|nobody|all|both|most|morgens|mittags?|abends|nachts|stunden?|tage?n?"
+    r"|wochen?|monate?n?|jahre?n?|immer|nie|jede[nrsm]?|sofort|bald|nach|vor|bis|einige|alle|beide"
+    r"|midi|minuit|matin|soir|heures?|jours?|semaines?|mois|ans?|toujours|jamais|chaque|tous)\b",
+    re.IGNORECASE,
+)
+"""A number or time without a figure."""
 
 
 class Asked(NamedTuple):
@@ -82,6 +96,7 @@ class Asked(NamedTuple):
     has : what a sentence has that states it.
     weight : of a sentence that does not.
     is_needed : whether nothing else answers the question.
+    may_be_vague : whether a time or number without a figure answers it, too.
     refers : whether sentences before may say what one is about: "Two voted against".
     others : the question without the words that ask for it.
     """
@@ -89,18 +104,26 @@ class Asked(NamedTuple):
     has: re.Pattern[str]
     weight: float
     is_needed: bool
+    may_be_vague: bool
     refers: bool
     others: str
 
 
+_WHO = re.compile(r"\W*(?:who|whom|whose|which|why|where|wer|wem|warum|wo|qui|pourquoi|où)\b", re.I)
 _COMPILED = [(re.compile(f.asks, re.I), re.compile(f.has, re.I), f) for f in _FORMS]
+
+
+def _asks_who(question: str, form: _Form) -> bool:
+    """Return whether a question that has the word "price" asks for a person, place or reason."""
+    return form is _FORMS[0] and _WHO.match(question) is not None
 
 
 def asked_for(question: str) -> list[Asked]:
     """Return what a question asks for: money, a year, a number or date, a wish, what was not."""
     found = []
     for asks, has, form in _COMPILED:
-        if asks.search(question) and not (form.is_needed and any(one.is_needed for one in found)):
+        is_second = form.is_needed and any(one.is_needed for one in found)
+        if asks.search(question) and not is_second and not _asks_who(question, form):
             others = NOW.sub(" ", asks.sub(" ", question))
-            found.append(Asked(has, form.weight, form.is_needed, form.refers, others))
+            found.append(Asked(has, *form[2:], others))
     return found

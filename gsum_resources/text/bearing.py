@@ -7,7 +7,7 @@ from itertools import repeat
 
 import numpy as np
 
-from gsum_resources.text.asked_for import Asked, asked_for
+from gsum_resources.text.asked_for import VAGUE, Asked, asked_for
 from gsum_resources.text.periods import Period, date_of, dates_in, period_of
 from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
@@ -39,15 +39,21 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
 
     A word counts by how few of the sentences have it. A reply counts at least as the question that
     it replies to, times 0.8, and a sentence that begins with a pronoun as the one before it, times
-    0.6. What others than a named speaker say counts 0.5, and 0.6 what lacks a requested number, or
-    is from a text without another word of the question. The best sentence of the same run of
-    passages is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
+    0.6. Factors: what others than a named speaker say; rows that share less than another; what
+    lacks what is asked for, or is from a text without another word of the question; small talk and
+    names of documents; documents of another period. The best sentence of the same run of passages
+    is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
     """
     period = period_of(question)
     stems = [
         frozenset(content_stems(f"{s.speaker} {s.text}{_spelled(s, period)}")) for s in sentences
     ]
-    above = [frozenset(content_stems(f"{s.source} {s.heading} {s.lead}")) for s in sentences]
+    # of prose that is about what its document is called, each sentence would count
+    names = [s.source if s.is_record else "" for s in sentences]
+    above = [
+        frozenset(content_stems(f"{name} {s.heading} {s.lead}"))
+        for name, s in zip(names, sentences, strict=True)
+    ]
     shared = _shares(question, stems, above, [s.kind == "row" for s in sentences])
     alone = _COSINE * relevant + _SHARED_WORDS * shared
     bears = alone.copy()
@@ -61,9 +67,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
                 bears[i + 1] = max(bears[i + 1], _SECOND * alone[i - 1])
         elif this.speaker == last.speaker and _PRONOUN.match(this.text):
             bears[i] = max(bears[i], _REFERS * bears[i - 1])
-    asked = f" {' '.join(words(question))} "
+    spaced = f" {' '.join(words(question))} "
     speakers = {s.speaker for s in sentences} - {""}
-    named = {name for name in speakers if f" {' '.join(words(name))} " in asked}
+    named = {name for name in speakers if f" {' '.join(words(name))} " in spaced}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
     most = max(
@@ -81,10 +87,10 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
     if rule_of(question).kind != "yes_no":
         bears *= [_NOTHING if says_nothing(s) else 1 for s in sentences]
-    names = [frozenset(content_stems(s.source)) for s in sentences]
+    titles = [frozenset(content_stems(s.source)) for s in sentences]
     bears *= [
         _NOTHING if s.kind == "prose" and 2 * len(held & of) > len(held) else 1
-        for s, held, of in zip(sentences, stems, names, strict=True)
+        for s, held, of in zip(sentences, stems, titles, strict=True)
     ]
     if period:
         within = [
@@ -125,9 +131,12 @@ def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray
     needed = [asked for asked in asked_for(question) if asked.is_needed]
     if not needed:
         return True
-    near = _near(needed[0].others, sentences, relevant, _LEAST_SHARED, _LEAST_COSINE)
+    (asked,) = needed
+    near = _near(asked.others, sentences, relevant, _LEAST_SHARED, _LEAST_COSINE)
+    forms = [asked.has, VAGUE] if asked.may_be_vague else [asked.has]
     return any(
-        near[i] and needed[0].has.search(sentence.text) for i, sentence in enumerate(sentences)
+        is_near and any(form.search(sentence.text) for form in forms)
+        for sentence, is_near in zip(sentences, near, strict=True)
     )
 
 

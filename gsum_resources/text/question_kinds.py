@@ -53,8 +53,9 @@ RULES = (
             rf"{begins}(?!.*\b(?:or(?! not\b)|oder|ou)\b)"
             for begins in (
                 rf"(?:is|does|has|{_WITH_PLURAL})(?:n['’]t)?\b",
-                r"was(?:n['’]t)? (?!(?:ist|sind|war|hat|geschah|passiert)\b"
-                r"|.*\b(?:der|die|das|den|dem|des|ein\w*|es|er|sie|man|ich|wir|sich|zum|zur|im|beim|und|mit|für|nicht)\b)",
+                r"was(?:n['’]t)? (?!(?:ist|sind|war|hat|geschah|passiert|muss|soll|kann|darf)\b"
+                r"|.*\b(?:der|die|das|dem|des|eine?[nmrs]?|es|er|sie|ich|wir|sich|zum|zur|im|beim|und"
+                r"|mit|für|nicht)\b)",
                 r"(?:ist|sind|war|waren|hat|haben|hatten?|wird|werden|wurden?|kann|können|soll"
                 r"|sollen|muss|darf|gibt es|gab es)\b",
                 r"est-ce qu",

@@ -17,7 +17,7 @@ from gsum_resources.text.speech import (
     trim_speech,
     turns,
 )
-from gsum_resources.text.vocabulary import word_list
+from gsum_resources.text.vocabulary import word_list, word_set
 
 _ABBREVIATIONS = word_list("abbreviations")
 _FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts without capitals
@@ -46,22 +46,10 @@ _RUN_IN = 4  # words; of a first sentence that is the heading of its paragraph: 
 _OF_ORDINAL = re.compile(
     r"\b(?:vom|zum|zur|beim|im|(?<!\bI )am|ab|bis|seit|den|dem|der|das|des) \d{1,2}$", re.IGNORECASE
 )
-_MONTHS = frozenset(
-    [
-        "Januar",
-        "Jänner",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    ]
+_MONTHS = word_set(
+    """
+    januar jänner februar märz april mai juni juli august september oktober november dezember
+    """
 )
 LONG = 40  # words; longer spoken sentences are split at clauses
 SHORT = 7  # words; minimum length of a clause that is split off
@@ -229,7 +217,9 @@ def _is_abbreviation(before: str, mark: re.Match[str], paragraph: str) -> bool:
     word = re.split(r"[\s(\[\"'“‘]", before)[-1]
     if re.fullmatch(r"\d{1,2}", word):  # "am 24. August", "im 3. Stock"
         follows = re.match(r"[^\W\d_]+", paragraph[mark.end() :])
-        return bool(_OF_ORDINAL.search(before)) or (follows and follows[0] in _MONTHS) is True
+        return bool(_OF_ORDINAL.search(before)) or (
+            follows is not None and follows[0].lower() in _MONTHS
+        )
     initial = re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", word) is not None and word != "I"
     return initial or (word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != "")
 

@@ -149,7 +149,9 @@ def speaker_labels(texts: Sequence[str]) -> frozenset[str]:
 
 def _is_noun(label: str, texts: Sequence[str]) -> bool:
     """Return whether texts have a label of one word in lower case, as "the budget"."""
-    return " " not in label and any(re.search(rf"\b{label.lower()}\b", text) for text in texts)
+    return " " not in label and any(
+        re.search(rf"\b{re.escape(label.lower())}\b", text) for text in texts
+    )
 
 
 def _is_form(text: str, labels: Sequence[re.Match[str]]) -> bool:

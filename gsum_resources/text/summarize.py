@@ -29,6 +29,7 @@ _OF_A_NEWER = 0.65  # of what the best statement bears, for a newer one that may
 _OF_A_DIFFERENCE = 0.35  # the same, for what tells the sides of a comparison apart
 _NOT_COMPARED = 0.3  # factor of what does not tell the sides of a comparison apart
 _LABEL_WORD = re.compile(r"\d+|[^\W\d_]+")
+_AS_MUCH = 0.9  # of what the older statement bears, for the newer one of the same thing
 _SAME_THING = 0.6  # cosine of two statements of one thing, perhaps with other numbers
 
 
@@ -76,15 +77,15 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            fact = is_settled_by_one(reading.question)
-            states = is_stated if fact else is_about
+            fact, kind = is_settled_by_one(reading.question), rule_of(reading.question).kind
+            states = is_stated if kind == "fact" else is_about
             if not states(reading.question, reading.sentences, relevant):
                 return []
             selection = replace(selection, shortest=2 if fact else 3)  # "Marta did."
-            prefers = not fact and rule_of(reading.question).kind != "comparison"
+            prefers = not fact and kind != "comparison"
             likely = None if probabilities is None or not prefers else bears * probabilities
             differing = _differing(reading)
-            if rule_of(reading.question).kind == "comparison" and differing.any():
+            if kind == "comparison" and differing.any():
                 bears = bears * np.where(differing, 1, _NOT_COMPARED)
                 settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
             enough = _enough(reading.sentences, bears, likely, fact, settings)
@@ -121,7 +122,7 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
     current, period = enough.copy(), period_of(reading.question)
     for i in dated if not period else [i for i in dated if period.has(dates[i][0])]:
         alike = reading.vectors @ reading.vectors[i] >= _SAME_THING
-        older = alike & enough & [date < dates[i] for date in dates]
+        older = alike & enough & (bears[i] >= _AS_MUCH * bears) & [d < dates[i] for d in dates]
         current[i] |= older.any()
         current &= ~older
     return current

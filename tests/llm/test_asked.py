@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_resources.text.asked_for import asked_for
+from gsum_resources.text.asked_for import NOW, asked_for
 from gsum_resources.text.periods import date_of, period_of, version_of
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.sentences import Sentence, render_sentences
@@ -61,6 +61,32 @@ def test_what_a_question_asks_for(question: str, states: str, does_not: str) -> 
     assert not asked.has.search(does_not)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who sets the price?",
+        "Which member objected to the fee?",
+        "Will the school be closed?",
+        "Who will speak?",
+    ],
+)
+def test_questions_that_ask_for_no_sum_and_no_wish(question: str) -> None:
+    assert asked_for(question) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "is_for_newest"),
+    [
+        ("How long does the ride last?", False),
+        ("What happened in the last year?", False),
+        ("What did the last meeting decide?", True),
+        ("Who leads the group now?", True),
+    ],
+)
+def test_questions_for_the_newest(question: str, is_for_newest: bool) -> None:
+    assert bool(NOW.search(question)) is is_for_newest
+
+
 def chosen(question: str, *sentences: Sentence) -> list[str]:
     """Return the texts of a brief answer; each of the sentences is near to the question."""
     vectors = np.eye(len(sentences), 4, dtype=np.float32) * 0.6
@@ -88,6 +114,26 @@ JUNE = dated("The fund stands at 700 pounds.", "Minutes (2024-06-01)", 1)
 )
 def test_a_newer_statement_replaces_an_older_one(question: str, expected: list[str]) -> None:
     assert chosen(question, MARCH, JUNE) == expected
+
+
+def test_a_newer_statement_of_something_else_replaces_nothing() -> None:
+    roof = dated("Ann moved to repair the roof of the hall.", "Minutes (2024-03-01)", 0)
+    pier = dated("Bo moved to repair the pier.", "Minutes (2024-06-01)", 1)
+    assert chosen("Who moved to repair the roof of the hall?", roof, pier) == [roof.text]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When does the office open?", "The office opens at noon."),
+        ("How long did the storm take?", "The storm took all morning."),
+        ("How often does the choir sing?", "The choir sings every week."),
+        ("Did the rent of the hall change?", "The rent of the hall did not change."),
+        ("Who sets the price of the ferry?", "The council sets the price of the ferry."),
+    ],
+)
+def test_what_is_stated_without_a_figure_is_answered(question: str, text: str) -> None:
+    assert chosen(question, dated(text, "Letter", 0)) == [text]
 
 
 def test_a_comparison_quotes_what_differs_below_the_names_of_its_sides() -> None:
