@@ -190,7 +190,7 @@ def find(
 
 
 def _titles_and_names(inputs: Inputs) -> tuple[Titles, Mapping[str, str]]:
-    rows = list(named_rows(inputs.tables["documents"]))
+    rows = named_rows(inputs.tables["documents"])
     titles = {row["document_id"]: row["title"] for row in rows}
     dates = {row["document_id"]: date for row in rows if (date := stated_date(row))}
     return Titles(titles, dates), shown_names(rows)

@@ -118,7 +118,7 @@ def counted(
     import duckdb
 
     kind = _declared()["kinds"][asked.kind]
-    named = list(named_rows(inputs.tables["documents"]))
+    named = named_rows(inputs.tables["documents"])
     columns = [name for name in _COLUMNS if "date" not in name or name in kind["sql"]]
     parts = inputs.tables["documents"].parts()
     try:

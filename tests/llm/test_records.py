@@ -102,7 +102,7 @@ def test_forms_have_no_speakers() -> None:
     assert speaker_labels([FORM]) == frozenset()
     motions = "Motion: sell the boat\nVote: 4 for\n\nMotion: mend the roof\nVote: 9 for"
     assert speaker_labels([motions]) == frozenset()
-    assert speaker_labels(["Q\\u: we pay", "Q\\u: they pay"]) == {"Q\\u"}
+    assert speaker_labels([f"Q\\u: {said}\n\nso\n\nit is" for said in "ab"]) == {"Q\\u"}
     chat = "Ulla: are you there\nTom: yes I am\nUlla: good then\nTom: see you at noon"
     assert speaker_labels([chat]) == {"Ulla", "Tom"}
 
