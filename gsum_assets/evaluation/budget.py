@@ -27,7 +27,8 @@ _LEAST = 16
 # length if there is room: models keep to a number of words only roughly.
 _ASKED, _TOLERANCE = 0.85, 1.5
 
-_UNIT = re.compile(r"\S{1,20}")  # a word, or a piece of a script without blanks
+# a word, or a character of a script without blanks, which has up to four pieces
+_UNIT = re.compile(r"[^\s\x00-\u052f]|[^\s\u0530-\U0010ffff]{1,20}")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*$")
 _TITLE = re.compile(r"[A-Z][a-z]{0,2}\.$")  # "Dr." and similar
 

@@ -1,7 +1,7 @@
 """Allowances fit together, and a cut text keeps to its length and ends well."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import n_word_pieces
@@ -63,6 +63,8 @@ def test_cut_ends_at_a_sentence_or_visibly(tokens: int, kept: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example("a a.a" + "\u200b" * 9, 30)
+@example("a字a.a" + "\u200b" * 8, 30)
 @given(
     st.text(st.sampled_from("ab. ,é漢字\n\u200b"), min_size=1, max_size=400), st.integers(30, 120)
 )
