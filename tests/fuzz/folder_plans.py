@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -241,6 +241,17 @@ def _write_records(path: bytes, name: str, kind: str, texts: list, expected: Exp
 def _put(path: bytes, content: bytes) -> None:
     with open(path, "wb") as stream:  # noqa: PTH123
         stream.write(content)
+
+
+def copies_in(rejected: Iterable[tuple[str, int, str]], expected: Expected) -> set[tuple[str, int]]:
+    """Return the rejected files, of (file, line, reason), that are copies; check their texts."""
+    copies = {}
+    for file, line, reason in rejected:
+        if reason.startswith("skipped: copy of "):
+            copies[file, line] = reason.removeprefix("skipped: copy of "), 0
+    for copy, original in copies.items():
+        assert expected.texts.get(copy) == expected.texts.get(original)
+    return set(copies)
 
 
 def as_read(text: str) -> str:
