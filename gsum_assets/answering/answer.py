@@ -58,6 +58,7 @@ class Answer:
     understood : the question that was answered, if a follow-up was completed; else "".
     probability : that the documents answer the question; None: it was not judged.
     is_refusal : whether the text says that the documents do not answer the question.
+    note : that a better method will answer after a run; else "".
     usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
         in `summaries`; a reply that is stored counts as when it was requested.
     """
@@ -75,6 +76,7 @@ class Answer:
     corpus: str = ""
     probability: float | None = None
     is_refusal: bool = False
+    note: str = ""
 
     @property
     def sentences(self) -> list[Sentence]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import ask
-from gsum_assets.answering.methods import chosen_method, require_method
+from gsum_assets.answering.methods import chosen_method, require_method, waiting_note
 from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
 from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace
@@ -87,8 +87,12 @@ class Conversation:
         understood = self._understood(question) if self.turns else question
         answer = self._answered(understood)
         self.turns.append(Turn(understood, answer.text))
-        is_changed = understood != question
-        return replace(answer, question=question, understood=understood if is_changed else "")
+        return replace(
+            answer,
+            question=question,
+            understood=understood if understood != question else "",
+            note=waiting_note(self.workspace, self.corpora, answer.method),
+        )
 
     def _chosen(self) -> str:
         return chosen_method(self.workspace, self.corpora, self.document is not None)

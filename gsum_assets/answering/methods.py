@@ -9,16 +9,22 @@ import pyarrow as pa
 
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.find import find_corpus
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.answerability import PACKAGED
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_resources.store.lineage import Lineage
+
+LEXICAL = "bm25"
+"""Needs no vectors, so that it answers while those of a new corpus are being computed."""
 
 _LEARNT = "evidence"
-OF_ONE_DOCUMENT = (_LEARNT, "passage_walk", DEFAULT_METHOD)
-OF_A_CORPUS = ("passage_walk", _LEARNT, DEFAULT_METHOD)
+_VECTORS = "chunk_embeddings"
+OF_ONE_DOCUMENT = (_LEARNT, "passage_walk", DEFAULT_METHOD, LEXICAL)
+OF_A_CORPUS = ("passage_walk", _LEARNT, DEFAULT_METHOD, LEXICAL)
 """The first that has its index in all corpora answers. `evidence` was learnt with the packaged
 embedder and is skipped with any other."""
 
@@ -26,15 +32,22 @@ embedder and is skipped with any other."""
 def chosen_method(workspace: Workspace, corpora: Sequence[str], in_document: bool = False) -> str:
     """Return the method by which corpora are asked if none is named.
 
-    Without the index of a preferred method it is the first method that all corpora have, and
-    without any `DEFAULT_METHOD`, whose error then says what to run.
+    Without the index of any it is `DEFAULT_METHOD`, whose error then says what to run.
     """
     for name in OF_ONE_DOCUMENT if in_document else OF_A_CORPUS:
         is_apt = name != _LEARNT or PACKAGED in workspace.models.identity("embedding_model")
         if is_apt and all(is_ready(workspace, corpus, name) for corpus in corpora):
             return name
-    first, *others = (methods_ready(workspace, corpus) for corpus in corpora)
-    return next((name for name in first if all(name in of for of in others)), DEFAULT_METHOD)
+    return DEFAULT_METHOD
+
+
+def waiting_note(workspace: Workspace, corpora: Sequence[str], method: str) -> str:
+    """Return for which corpora `DEFAULT_METHOD` will answer instead of `LEXICAL` after a run."""
+    if method != LEXICAL:
+        return ""
+    waiting = [corpus for corpus in corpora if not is_ready(workspace, corpus, DEFAULT_METHOD)]
+    run = f"`gsum run {' '.join(waiting)}` completes it"
+    return f"Answered by {LEXICAL} while {DEFAULT_METHOD} is being made; {run}." if waiting else ""
 
 
 def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
@@ -55,13 +68,13 @@ def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
 
 
 def methods_ready(workspace: Workspace, corpus: str) -> list[str]:
-    """Return the methods that can answer a question: all tables that they read have a file."""
+    """Return the methods that can answer a question, see `is_ready`."""
     names = (name for family in FAMILIES for name in family.methods)
     return [name for name in names if is_ready(workspace, corpus, name)]
 
 
 def is_ready(workspace: Workspace, corpus: str, method: str) -> bool:
-    """Return whether a method can answer a question: all tables that it reads have a file."""
+    """Return whether a method can answer a question: all tables that it reads are complete."""
     family = METHODS.family_of(method)
     if _missing(workspace, corpus, family, method):
         return False
@@ -70,10 +83,17 @@ def is_ready(workspace: Workspace, corpus: str, method: str) -> bool:
 
 
 def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
-    """Return the first table that the method reads and that has no file; "" if none is missing."""
+    """Return the first table of a method that lacks a file, or vectors of passages; "": none."""
+    lineage = Lineage(workspace.store, TABLES, lambda _: None)
+    n_buckets = len(lineage.provenances("documents", corpus))
     for table in map(family.table, family.reads(method)):
-        partitions = workspace.store.partitions(table, corpus)
-        if not any(p.method in (None, method) for p in partitions):
+        if table.name == _VECTORS and method in family.lexical:
+            continue
+        files = workspace.store.partitions(table, corpus)
+        n_files = sum(file.method in (None, method) for file in files)
+        n_needed = n_buckets if table.dimensions == DOCUMENT_LEVEL else 1
+        is_behind = table.name == _VECTORS and lineage.is_behind(table.name, corpus)
+        if n_files < max(1, n_needed) or is_behind:
             return table.name
     return ""
 

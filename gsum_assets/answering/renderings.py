@@ -77,6 +77,8 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
             f"{settings_file}"
         )
     yield from ("", f"found by {answer.method}; {writer}")
+    if answer.note:
+        yield answer.note
 
 
 def answer_object(answer: Answer) -> dict[str, Any]:
@@ -114,6 +116,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         ],
         "explanation": answer.explanation or None,
         "method": answer.method,
+        "note": answer.note or None,
         "model": answer.model or None,
         "usage": dict(answer.usage),
     }
@@ -140,8 +143,9 @@ def answer_html(answer: Answer) -> str:
         if not answer.passages:
             label = "what comes nearest"
         parts.append(f"<details><summary><small>{label}</small></summary>{rest}</details>")
-    origin = f"found by {answer.method}; {answer.writer}"
-    parts.append(f"<p><small>{escape(origin)}</small></p></div>")
+    lines = (f"found by {answer.method}; {answer.writer}", answer.note)
+    parts += [f"<p><small>{escape(line)}</small></p>" for line in lines if line]
+    parts.append("</div>")
     return "".join(parts)
 
 

@@ -66,6 +66,7 @@ class Family:
     costs : what its answers request of the language model; by default a request a question.
     filtered : methods that can answer from some documents of a corpus, since all that they read of
         the others are rows with a `document_id`.
+    lexical : methods that read no vectors of passages.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Family:
     views: Callable[[], Sequence[View | Macro]] = tuple
     costs: Sequence[Cost] = (Cost("question", tokens_in=1500, tokens_out=180),)
     filtered: Collection[str] = ()
+    lexical: Collection[str] = ()
 
     @property
     def listed(self) -> Sequence[str]:

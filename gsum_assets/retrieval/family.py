@@ -56,6 +56,7 @@ FAMILY = Family(
     settings=RetrievalSettings,
     supported_questions=askable,
     filtered=tuple(RETRIEVERS),
+    lexical=[name for name in RETRIEVERS if name not in NEED_VECTORS],
     costs=[
         Cost("question", tokens_in=1370, tokens_out=182, methods=_SHORT, repeated=0.3),
         Cost(

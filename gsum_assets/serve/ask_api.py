@@ -111,6 +111,7 @@ def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
         "question": answer.question,
         "understood": answer.understood or None,
         "method": answer.method,
+        "note": answer.note or None,
         "model": answer.model or None,
         "text": answer.text,
         "is_refusal": answer.is_refusal,

@@ -161,11 +161,10 @@ def _is_settled(
     left = list(seen)
     while left:
         name = left.pop()
+        if lineage.is_behind(name, corpus):
+            return False
         for provenance in lineage.provenances(name, corpus).values():
-            for text, version in provenance.inputs.items():
-                key = InputKey.parse(text)
-                if lineage.present_version(key) not in (version, None):
-                    return False
+            for key in map(InputKey.parse, provenance.inputs):
                 if key.kind == "table" and key.name not in seen and key.name in TABLES:
                     seen.add(key.name)
                     left.append(key.name)

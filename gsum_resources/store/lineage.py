@@ -108,6 +108,17 @@ class Lineage:
     def _files(self) -> Listing:
         return self._store.list_files()
 
+    def is_behind(self, table: str, corpus: str) -> bool:
+        """Return whether an input of a file of a table has another version than when it was read.
+
+        Only those whose present version is known count.
+        """
+        return any(
+            self.present_version(InputKey.parse(key, provenance.asset)) not in (version, None)
+            for provenance in self.provenances(table, corpus).values()
+            for key, version in provenance.inputs.items()
+        )
+
     def exists(self, table: str, partition: Partition) -> bool:
         """Return whether the partition has a file."""
         return partition in self.provenances(table, partition.corpus)

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import ask
 from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.renderings import answer_lines
 from gsum_assets.answering.scope import find_document
 from gsum_assets.cli.main import main
 from gsum_assets.cli.prompt import typed_lines
@@ -26,7 +27,7 @@ from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, text_of
-from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 
 pytestmark = pytest.mark.usefixtures("only_tables")
 DOCUMENTS = {"ash", "birch", "cedar"}
@@ -97,6 +98,32 @@ def test_every_method_answers_within_the_scope(indexed: House, method: str) -> N
         assert passage["text"] == chunks[passage["node_id"]]
     read = " ".join(p["text"] for p in sorted(one.passages, key=lambda p: p["position"]))
     assert one.text == " ".join(read.split()[: len(one.text.split())])
+
+
+@pytest.mark.parametrize("lost", ["all", "one bucket", "passages of an edit"])
+def test_bm25_answers_until_all_passages_have_vectors(
+    indexed: House, tmp_path: Path, lost: str
+) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        store, chunks, vectors = house.store, TABLES["chunks"], TABLES["chunk_embeddings"]
+        written = store.partitions(vectors, CORPUS)
+        if lost == "passages of an edit":
+            file = next(f for f, of in store.footers(chunks, written).items() if of.rows)
+            footer = store.provenance(chunks, file)
+            assert footer
+            store.write(chunks, file, store.read(chunks, [file])[0].slice(1), footer)
+        else:
+            for file in written[: None if lost == "all" else 1]:
+                store.delete(vectors, file)
+        asked = Conversation(house.workspace, [CORPUS])
+        early = asked.ask(QUESTION)
+        assert early.passages and early.method == "bm25"
+        assert list(answer_lines(early, ""))[-1] == (
+            f"Answered by bm25 while hybrid is being made; `gsum run {CORPUS}` completes it."
+        )
+        assert house.run().is_complete
+        late = asked.ask(QUESTION)
+        assert (late.method, late.note) == ("hybrid", "")
 
 
 def test_method_without_an_index_names_the_command_that_makes_it(indexed: House) -> None:
@@ -243,7 +270,7 @@ def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatc
     first, second = map(json.loads, result.stdout.splitlines())
     assert list(first) == [
         *("question", "understood", "answer", "is_refusal", "probability", "sentences"),
-        *("passages", "explanation", "method", "model", "usage"),
+        *("passages", "explanation", "method", "note", "model", "usage"),
     ]
     assert (first["question"], first["understood"]) == ("What met the boat?", None)
     assert second["understood"] == "why? (met, boat)"

@@ -100,6 +100,7 @@ function facts(answer) {
   const usage = answer.usage ?? {};
   const shown = [
     answer.method,
+    answer.note,
     answer.passages.length ? `read ${count(answer.passages.length, "passage")}` : null,
     answer.probability !== null && answer.probability !== undefined ? `probability of an answer ${answer.probability.toFixed(2)}` : null,
     usage.tokens_in ? `${usage.tokens_in.toLocaleString("en")} tokens read` : null,
