@@ -117,7 +117,8 @@ def test_bm25_answers_until_all_passages_have_vectors(
                 store.delete(vectors, file)
         asked = Conversation(house.workspace, [CORPUS])
         early = asked.ask(QUESTION)
-        assert early.passages and early.method == "bm25"
+        assert early.passages
+        assert early.method == "bm25"
         assert list(answer_lines(early, ""))[-1] == (
             f"Answered by bm25 while hybrid is being made; `gsum run {CORPUS}` completes it."
         )
