@@ -2,16 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.graphrag.entity_names import entity_finder
+from gsum_assets.graphrag.given_files import Passage
 from gsum_assets.graphrag.merge import by_document
 from gsum_assets.graphrag.schemas import Finding
-from gsum_resources.store.arrow import mapping
 
 _MOST_CITED = 10  # chunks per finding, plus one for each entity that these do not mention
 
@@ -28,7 +29,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Elements:
-    """All elements of a corpus, by id, and the document of each chunk.
+    """All elements of a corpus, by id, and the passage of each chunk.
 
     `name_keys` lack the sense of a homonym: a finding says "Washington" also of the place.
     """
@@ -38,7 +39,34 @@ class Elements:
     claims: Mapping[str, Sequence[Element]]
     degrees: Mapping[str, int]
     name_keys: Mapping[str, str]
-    document_of: Mapping[str, str]
+    passage_of: Mapping[str, Passage]
+
+    @cached_property
+    def _ids_of_name(self) -> Mapping[str, list[str]]:
+        ids: dict[str, list[str]] = defaultdict(list)
+        for entity_id, key in self.name_keys.items():
+            ids[key].append(entity_id)
+        return ids
+
+    def named(self, key: str) -> list[str]:
+        """Return the entities with a `name_key`, which homonyms share."""
+        return self._ids_of_name.get(key, [])
+
+    def within(self, passages: Sequence[Passage], cited: Sequence[Element]) -> list[Element]:
+        """Return elements with those of their chunks that overlap the passages, if any does."""
+
+        def overlaps(chunk_id: str) -> bool:
+            chunk = self.passage_of[chunk_id]
+            return any(
+                p.document_id == chunk.document_id and p.start < chunk.end and chunk.start < p.end
+                for p in passages
+            )
+
+        inside = [[c for c in element.chunk_ids if overlaps(c)] for element in cited]
+        return [
+            replace(element, chunk_ids=ids or element.chunk_ids)
+            for element, ids in zip(cited, inside, strict=True)
+        ]
 
     def of(self, community: Mapping) -> list[Element]:
         """Return the elements of a community: relationships by total degree of their ends (2.5).
@@ -88,7 +116,7 @@ class Elements:
         return {
             "entity_ids": sorted(entity_ids),
             "chunk_ids": sorted(most_cited),
-            "document_ids": sorted({self.document_of[c] for c in most_cited}),
+            "document_ids": sorted({self.passage_of[c].document_id for c in most_cited}),
         }
 
 
@@ -117,6 +145,7 @@ def elements_of(
         ),
     ]
     sizes = lengths((text for text, *_ in texts), count_tokens)
+    columns = ["chunk_id", "document_id", "start", "end"]
     elements = iter([Element(text, sizes[text], *ids) for text, *ids in texts])
     return Elements(
         {i: next(elements) for i in row_of},
@@ -124,7 +153,10 @@ def elements_of(
         {i: [next(elements) for _ in of_entity] for i, of_entity in claims_of.items()},
         {i: row["degree"] for i, row in row_of.items()},
         {i: row["name_key"].partition(" [")[0] for i, row in row_of.items()},
-        mapping(chunks, "chunk_id", "document_id"),
+        {
+            row["chunk_id"]: Passage.model_validate(row)
+            for row in chunks.select(columns).to_pylist()
+        },
     )
 
 

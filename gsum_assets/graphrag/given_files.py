@@ -81,11 +81,12 @@ class RelationshipRow(Row, Relationship):
 
 
 class GivenFinding(BaseModel):
-    """A finding, and the entities that it is about."""
+    """A finding, the entities that it is about, and the passages that it cites, if any."""
 
     summary: str
     explanation: str = ""
     entities: list[str] = []
+    passages: list[Passage] = []
 
 
 class GivenReport(BaseModel):

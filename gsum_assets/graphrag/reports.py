@@ -231,15 +231,19 @@ class Reporter:
 
     def _given(self, community: dict, given: GivenReport) -> _Written:
         """Return a given report; findings that name no entity are about the most connected ones."""
-        shown = [self._elements.entities[i] for i in community["entity_ids"]]
-        keys = [self._elements.name_keys[i] for i in community["entity_ids"]]
+        members = dict.fromkeys(community["entity_ids"])
+        shown = [self._elements.entities[i] for i in members]
         supported = []
         for finding in given.findings:
-            names = set(map(name_key, finding.entities))
-            numbers = [n for n, key in enumerate(keys, start=1) if key in names]
+            about = []
+            for key in dict.fromkeys(map(name_key, finding.entities)):
+                ids = self._elements.named(key)
+                about += [i for i in ids if i in members] or ids
             texts = flat_text(finding.summary), flat_text(finding.explanation)
-            as_written = Finding(summary=texts[0], explanation=texts[1], references=numbers)
-            cited = self._elements.cited(as_written, shown) or shown[:_MOST_SUPPORTING]
+            as_written = Finding(summary=texts[0], explanation=texts[1], references=[])
+            cited = [self._elements.entities[i] for i in about]
+            cited = cited or self._elements.cited(as_written, shown) or shown[:_MOST_SUPPORTING]
+            cited = self._elements.within(finding.passages, cited)
             supported.append((*texts, cited))
         return self._written(
             community,

@@ -5,6 +5,7 @@ from pathlib import Path
 from gsum_assets.corpus.importers import (
     graphrag_bench,
     graphrag_package,
+    lightrag_package,
     qmsum,
     question_answering,
     stories,
@@ -26,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **summarization.BENCHMARKS,
     **graphrag_bench.BENCHMARKS,
     **graphrag_package.BENCHMARKS,
+    **lightrag_package.BENCHMARKS,
 }
 
 

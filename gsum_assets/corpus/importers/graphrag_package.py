@@ -1,138 +1,142 @@
 """An index of Microsoft's `graphrag` package (3.x) as a corpus with its graph and reports.
 
-Names of entities are written as the documents have them, since the package stores capitals. Rows
-are located by the places of their text units in the documents, and findings by the records that
-their reports cite, as "[Data: Entities (5, 7); Relationships (23)]".
+Names of entities are written as the documents have them, since the package stores capitals.
+Findings are located by the records that their reports cite, as "[Data: Entities (5, 7);
+Relationships (23)]". `graphrag update` keeps the ids and numbers of its own tables in communities
+and reports, though the merged tables have others: they are looked up in the folder of the update.
 """
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
+from gsum_assets.corpus.importers.index_graph import Row, graph_files, located
 from gsum_assets.corpus.importers.source import missing
-from gsum_assets.corpus.load import Document
 
-_TABLES = (
-    *("documents", "text_units", "entities", "relationships"),
-    *("communities", "community_reports"),
-)
+_CITED_TABLES = ("entities", "relationships", "text_units")
+_TABLES = ("documents", *_CITED_TABLES, "communities", "community_reports")
 _CITED = re.compile(r"\s*\[Data:([^\]]*)\]")
 _DATASET = re.compile(r"(\w+)\s*\(([^)]*)\)")
+_TABLE_OF = {"entit": "entities", "relat": "relationships", "sourc": "text_units"}
+_STRONGEST = 10.0  # relationship
+_UNKNOWN_MEMBERS = "members of communities are in no table of the index and are left out"
+_UNKNOWN_CITATIONS = (
+    "citations in reports name nothing that their community has, and are left out; "
+    "of an updated index keep the folder update_output beside output"
+)
 
-_STRING, _INT = pa.string(), pa.int64()
-_PASSAGE = pa.struct({"document_id": _STRING, "start": _INT, "end": _INT})
-_DESCRIBED = {"description": _STRING, "passages": pa.list_(_PASSAGE)}
-_SCHEMAS = {
-    "entities": pa.schema({"title": _STRING, "type": _STRING, **_DESCRIBED}),
-    "relationships": pa.schema(
-        {"source": _STRING, "target": _STRING, "weight": pa.float64(), **_DESCRIBED}
-    ),
-    "communities": pa.schema(
-        {"community": _INT, "parent": _INT, "entities": pa.list_(_STRING), "report": _STRING}
-    ),
-}
 
-Row = Mapping[str, Any]
+class _Readable(NamedTuple):
+    """What a report may cite: records by table and number, and entities that it was shown."""
+
+    records: Mapping[tuple[str, int], Row]
+    members: Set[str]
+    related: Set[str]
 
 
 def _read_graphrag(source: Path) -> Contents:
     """Read the Parquet files of an index, from its folder `output` or the one with that folder."""
     folder = source / "output" if (source / "output").is_dir() else source
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for name in _TABLES:
-        if not (folder / f"{name}.parquet").is_file():
-            raise missing(folder, f"{name}.parquet")
-        rows[name] = pq.read_table(folder / f"{name}.parquet").to_pylist()
-    contents = Contents(documents=_documents(rows["documents"]))
-    text_of = {document.document_id: document.text for document in contents.documents}
-    id_of = dict(zip((row["id"] for row in rows["documents"]), text_of, strict=True))
-    passage_of = _passages(rows["text_units"], id_of, text_of)
-    if unplaced := len(rows["text_units"]) - len(passage_of):
-        contents.notes.append(
-            f"{unplaced:,} of {len(rows['text_units']):,} text units are not in their documents' "
-            "texts; what they alone mention is searched by name"
-        )
-    title_of = {row["id"]: row["title"] for row in rows["entities"]}
-    passages_of = {
-        row["id"]: [passage_of[i] for i in row["text_unit_ids"] if i in passage_of]
-        for row in (*rows["entities"], *rows["relationships"])
-    }
-    spelling = {title: _spelling(title, passages_of[i], text_of) for i, title in title_of.items()}
-    for row in (*rows["entities"], *rows["relationships"]):
-        row["passages"] = passages_of[row["id"]]
-        row |= {k: spelling.get(row[k], row[k]) for k in ("title", "source", "target") if k in row}
-    names_of = {
-        (kind, row["human_readable_id"]): [row[key] for key in keys]
-        for kind, keys in (("entities", ["title"]), ("relationships", ["source", "target"]))
-        for row in rows[kind]
-    }
-    reports = {row["community"]: _report(row, names_of) for row in rows["community_reports"]}
+    if lacking := [name for name in _TABLES if not (folder / f"{name}.parquet").is_file()]:
+        raise missing(folder, f"{lacking[0]}.parquet")
+    rows = {name: _rows(folder, name) for name in _TABLES}
+    contents, passages_of, spelling = located(
+        rows["documents"], rows["text_units"], rows["entities"], rows["relationships"]
+    )
+    updates = folder.parent / "update_output"
+    folders = [*sorted(updates.glob("*/delta")), *sorted(updates.glob("*/previous")), folder]
+    folders = [f for f in folders if (f / "communities.parquet").is_file()]
+    records_of = _records(folders)
+    entities = (row for f in folders for row in _rows(f, "entities"))
+    name_of = {row["id"]: spelling[row["title"]] for row in entities if row["title"] in spelling}
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for row in rows["relationships"]:
+        neighbours[row["source"]].add(row["target"])
+        neighbours[row["target"]].add(row["source"])
+    report_of = {row["community"]: row for row in rows["community_reports"]}
     for row in rows["communities"]:
-        row["entities"] = [spelling[title_of[i]] for i in row["entity_ids"]]
-        row["report"] = reports.get(row["community"])
-    contents.tables = {
-        f"graph/{name}.parquet": pa.Table.from_pylist(rows[name], schema)
-        for name, schema in _SCHEMAS.items()
-    }
+        members = {name_of[i] for i in row["entity_ids"] if i in name_of}
+        row["entities"] = sorted(members)
+        contents.counts[_UNKNOWN_MEMBERS] += len(row["entity_ids"]) - len(members)
+        if report := report_of.get(row["community"]):
+            related = members.union(*(neighbours[name] for name in members))
+            readable = _Readable(records_of.get(row["id"], {}), members, related)
+            findings = []
+            for finding in report["findings"] or ():
+                names, units, n_unknown = _cited(finding, readable, name_of, spelling)
+                contents.counts[_UNKNOWN_CITATIONS] += n_unknown
+                passages = [passage for unit in units for passage in passages_of.get(unit, ())]
+                findings.append(_plain(finding) | {"entities": names, "passages": passages})
+            row["report"] = _report(report, findings)
+    if 0 < (most := max((row["weight"] for row in rows["relationships"]), default=1)) < 1:
+        for row in rows["relationships"]:  # of `--method fast`: parts of 1, no sums of strengths
+            row["weight"] *= _STRONGEST / most
+    names = ("entities", "relationships", "communities")
+    contents.tables = graph_files({name: rows[name] for name in names})
     return contents
 
 
-def _documents(rows: Iterable[Row]) -> list[Document]:
-    """Return the documents, whose ids are the names of their files."""
-    documents: dict[str, Document] = {}
-    for row in rows:
-        name = slug(re.sub(r"\.(txt|csv|json|md)$", "", row["title"] or "")) or row["id"][:16]
-        document_id = f"{name}-{row['id'][:8]}" if name in documents else name
-        documents[document_id] = Document(document_id, row["title"] or "", row["text"])
-    return list(documents.values())
+def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    return pq.read_table(folder / f"{name}.parquet").to_pylist()
 
 
-def _passages(
-    units: Iterable[Row], id_of: Mapping[str, str], text_of: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
-    """Return document, first character and end of each text unit that its document contains."""
-    passages = {}
-    after: dict[str, int] = defaultdict(int)  # position up to which units of a document are found
-    for unit in sorted(units, key=lambda unit: unit["human_readable_id"]):
-        document_id, words = id_of[unit["document_id"]], unit["text"]
-        start = text_of[document_id].find(words, after[document_id])
-        start = text_of[document_id].find(words) if start < 0 else start
-        if start >= 0:
-            after[document_id], end = start + 1, start + len(words)
-            passages[unit["id"]] = {"document_id": document_id, "start": start, "end": end}
-    return passages
+def _records(folders: Iterable[Path]) -> dict[str, Mapping[tuple[str, int], Row]]:
+    """Return rows by table and number, as in the folder where a community was first written.
+
+    Tables that an update has merged are recognized by their order, which is that of names.
+    """
+    records_of: dict[str, Mapping[tuple[str, int], Row]] = {}
+    for folder in folders:
+        tables = {name: _rows(folder, name) for name in _CITED_TABLES}
+        numbers = [row["human_readable_id"] for row in tables["entities"]]
+        if numbers == list(range(len(numbers))):
+            records = {
+                (name, row["human_readable_id"]): row for name in tables for row in tables[name]
+            }
+            for community in _rows(folder, "communities"):
+                records_of.setdefault(community["id"], records)
+    return records_of
 
 
-def _spelling(title: str, passages: Iterable[Row], text_of: Mapping[str, str]) -> str:
-    """Return a name as the first passage has it that contains it, preferably not in capitals."""
-    pattern = re.compile(rf"(?<!\w){re.escape(title)}(?!\w)", re.IGNORECASE)
-    for passage in passages:
-        text = text_of[passage["document_id"]][passage["start"] : passage["end"]]
-        if spellings := pattern.findall(text):
-            return next((s for s in spellings if not s.isupper()), spellings[0])
-    return title
+def _cited(
+    finding: Row, readable: _Readable, name_of: Mapping[str, str], spelling: Mapping[str, str]
+) -> tuple[list[str], list[str], int]:
+    """Return entities and ids of text units that a finding cites, and the number of other records.
+
+    A report is written from the members of its community and their relationships, also with others.
+    """
+    names: dict[str, None] = {}
+    units: dict[str, None] = {}
+    n_unknown = 0
+    for cited in _CITED.findall(f"{finding['summary']} {finding['explanation']}"):
+        for kind, numbers in _DATASET.findall(cited):
+            if not (table := _TABLE_OF.get(kind.lower()[:5])):
+                continue  # claims, reports and dates
+            for number in map(int, re.findall(r"\d+", numbers)):
+                row = readable.records.get((table, number), {})
+                if table == "text_units":
+                    about = [name_of.get(i) for i in row.get("entity_ids") or ()]
+                    found = {name for name in about if name in readable.members}
+                    units |= {row["id"]: None} if found else {}
+                else:
+                    ends = [spelling.get(row.get(k, "")) for k in ("title", "source", "target")]
+                    found = {name for name in ends if name in readable.related}
+                names |= dict.fromkeys(sorted(found))
+                n_unknown += not found
+    return list(names), list(units), n_unknown
 
 
-def _report(row: Row, names_of: Mapping[tuple[str, int], Sequence[str]]) -> str:
-    """Return a report as JSON, whose findings name the entities of the records that they cite."""
-    findings = []
-    for finding in row["findings"] or ():
-        names = [
-            name
-            for cited in _CITED.findall(f"{finding['summary']} {finding['explanation']}")
-            for kind, numbers in _DATASET.findall(cited)
-            for number in re.findall(r"\d+", numbers)
-            for name in names_of.get((kind.lower(), int(number)), ())
-        ]
-        texts = {key: _CITED.sub("", finding[key]) for key in ("summary", "explanation")}
-        findings.append(texts | {"entities": list(dict.fromkeys(names))})
+def _plain(finding: Row) -> dict[str, Any]:
+    return {key: _CITED.sub("", finding[key]) for key in ("summary", "explanation")}
+
+
+def _report(row: Row, findings: list[Row]) -> str:
     report = {
         "title": row["title"],
         "summary": _CITED.sub("", row["summary"]),
