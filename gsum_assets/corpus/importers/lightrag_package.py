@@ -1,7 +1,7 @@
 """A working directory of the package `lightrag-hku` (1.5.x) as a corpus with its graph.
 
 It keys documents by the hash of the file's name without folders, so that of two files of a name
-only the first was read. The graph lists up to 300 chunks of a row, `*_chunks.json` all of them.
+only the first was read. The graph lists up to 200 chunks of a row, `*_chunks.json` all of them.
 """
 
 from collections.abc import Mapping, Sequence
