@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
 from gsum_resources.settings.paths import folders_in, is_remote
 from gsum_resources.store.appended import APPENDED, read_appended
+from gsum_resources.store.locked_property import locked_property
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 
@@ -88,7 +88,7 @@ class Home:
     def __repr__(self) -> str:
         return f"<gsum.Home {self._folders.root}: {', '.join(self.corpora) or 'no corpus'}>"
 
-    @cached_property
+    @locked_property
     def _workspace(self) -> Workspace:
         return open_workspace(self._folders, quick=True)
 

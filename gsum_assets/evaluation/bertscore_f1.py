@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from gsum_resources.embedding.model_files import PACKAGED
 from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenVectors
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.locked_property import locked_property
 from gsum_resources.store.memo import Memo
 
 _ALGORITHM = "bertscore-f1-3"  # increase it when scores of the same texts may change
@@ -40,7 +40,7 @@ class LocalBertScorer:
     threads: int | None = None
     _kept: dict[str, TokenVectors] = field(default_factory=dict, init=False, compare=False)
 
-    @cached_property
+    @locked_property
     def _embedder(self) -> LocalTokenEmbedder:
         return LocalTokenEmbedder(self.model, self.layer, self.device, self.threads)
 

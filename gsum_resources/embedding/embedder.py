@@ -11,6 +11,7 @@ from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import PACKAGED, query_encoder_name
 from gsum_resources.embedding.processor import Precision
 from gsum_resources.embedding.windows import unit_length, weighted_means
+from gsum_resources.store.locked_property import locked_property
 
 OnProgress = Callable[[int, int], None]
 
@@ -118,11 +119,11 @@ class LocalEmbedder:
             vectors[first : first + len(block)] = unit_length(means, encoder.name)
         return vectors
 
-    @cached_property
+    @locked_property
     def _passages(self) -> TextEncoder:
         return self._encoder(self.model)
 
-    @cached_property
+    @locked_property
     def _queries(self) -> TextEncoder:
         name = query_encoder_name(self.model)
         return self._passages if name == self.model else self._encoder(name)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from gsum_resources.embedding.processor import (
     torch_threads,
 )
 from gsum_resources.embedding.windows import WindowCutter, Windows
+from gsum_resources.store.locked_property import locked_property
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 # A GPU needs large batches. On a CPU a batch should fit into the second-level caches.
 _BATCH_TOKENS_CUDA = 65536
 _BATCH_TOKENS_PER_THREAD = 1024
+_LOADING = Lock()
 
 
 class TextEncoder:
@@ -64,7 +67,7 @@ class TextEncoder:
         """Digest of the weights, independent of their path."""
         return model_digest(self.folder)
 
-    @cached_property
+    @locked_property
     def cutter(self) -> WindowCutter:
         """The model's tokenizer."""
         return WindowCutter(transformer_folder(self.folder))
@@ -78,7 +81,7 @@ class TextEncoder:
         on_processor = self._device == "cpu"
         return _BATCH_TOKENS_PER_THREAD * self._threads if on_processor else _BATCH_TOKENS_CUDA
 
-    @cached_property
+    @locked_property
     def _model(self) -> Any:
         folder = transformer_folder(self.folder)
         return load_transformer(folder, self.name, self._precision).to(self._device)
@@ -199,17 +202,21 @@ def _pool(output: Any, mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor"
 
 
 @contextmanager
-def without_progress_bars() -> Iterator[None]:
-    """Let transformers load a model without a progress bar."""
+def loading() -> Iterator[None]:
+    """Let transformers load one model at a time, without a progress bar.
+
+    It replaces functions of its own meanwhile, and of two loads at once restores the wrong ones.
+    """
     from transformers.utils import logging
 
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if bars:
-            logging.enable_progress_bar()
+    with _LOADING:
+        bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if bars:
+                logging.enable_progress_bar()
 
 
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
@@ -225,7 +232,7 @@ def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
     # DPR's two encoders share a configuration class, so that AutoModel selects the wrong one.
     is_dpr = bool(architectures) and str(architectures[0]).startswith("DPR")
     loader: Any = getattr(transformers, architectures[0]) if is_dpr else transformers.AutoModel
-    with without_progress_bars():
+    with loading():
         model, report = loader.from_pretrained(
             folder,
             dtype=getattr(torch, precision),

@@ -8,6 +8,7 @@ import numpy as np
 
 from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import read_json, transformer_folder, weight_files
+from gsum_resources.store.locked_property import locked_property
 
 _FEW_ROWS = 48
 Weights = Mapping[str, np.ndarray]
@@ -36,7 +37,7 @@ class NumpyEncoder(TextEncoder):
     def _config(self) -> Mapping:
         return read_json(transformer_folder(self.folder) / "config.json")
 
-    @cached_property
+    @locked_property
     def _weights(self) -> Weights:
         from safetensors.numpy import load_file
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import PACKAGED
+from gsum_resources.store.locked_property import locked_property
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,6 @@ class LocalTokenEmbedder:
             for rows, ids in zip(vectors, inputs, strict=True)
         ]
 
-    @cached_property
+    @locked_property
     def _encoder(self) -> TextEncoder:
         return TextEncoder(self.model, "float32", self.device, self.threads)

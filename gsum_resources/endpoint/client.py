@@ -6,7 +6,6 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tenacity import (
@@ -32,6 +31,7 @@ from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.locked_property import locked_property
 from gsum_resources.store.parquet_store import ParquetStore
 
 Item = TypeVar("Item")
@@ -85,7 +85,7 @@ class Endpoint:
         self._answered = False  # whether any request was ever answered
         self._outage: str | None = None  # while there is one, a request has a single attempt
 
-    @cached_property  # thread-safe in the pinned Python version
+    @locked_property
     def _loop(self) -> asyncio.AbstractEventLoop:
         """The event loop of the background thread, which starts with the first request."""
         loop = asyncio.new_event_loop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gsum_resources.endpoint.failures import EndpointError, Settings, TransientError, failure_of
 from gsum_resources.endpoint.key import Key, read_key
 from gsum_resources.settings.schema import SettingsError
+from gsum_resources.store.locked_property import locked_property
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -95,7 +96,7 @@ class Connection:
         finally:
             await response.aclose()
 
-    @cached_property
+    @locked_property
     def _client(self) -> "AsyncOpenAI":
         from httpx2 import InvalidURL, Limits
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient

@@ -1,13 +1,13 @@
 """`CausalModel`: a causal language model for conversations."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.grammar import Grammars, RequestError, n_repeated
 from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning, without_reasoning
 from gsum_resources.protocols.models import Request
+from gsum_resources.store.locked_property import locked_property
 
 if TYPE_CHECKING:
     import torch
@@ -131,7 +131,7 @@ class CausalModel:
             processors.append(gumbel_noise(request.temperature, request.seed))
         return processors
 
-    @cached_property
+    @locked_property
     def _grammars(self) -> Grammars:
         n_logits = self._model.get_output_embeddings().weight.shape[0]
         return Grammars(self._tokenizer, n_logits, self._ends)

@@ -10,10 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gsum_resources.embedding.encoder import resolve_device, without_progress_bars
+from gsum_resources.embedding.encoder import loading, resolve_device
 from gsum_resources.embedding.model_files import file_digest, model_digest, weight_files
 from gsum_resources.settings.schema import LlmSettings, ScorerSettings, SettingsError
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.locked_property import locked_property
 
 PACKAGED = "packaged"
 PACKAGED_NAME = "SmolLM2-135M-Instruct"
@@ -71,7 +72,7 @@ class CausalWeights:
         """ "cuda" where there is a GPU, else "cpu"."""
         return resolve_device("auto")
 
-    @cached_property
+    @locked_property
     def tokenizer(self) -> Any:
         """The tokenizer of the transformers library."""
         import transformers
@@ -86,7 +87,7 @@ class CausalWeights:
         positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
         return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
 
-    @cached_property
+    @locked_property
     def network(self) -> Any:
         """The model in evaluation mode, on the device."""
         import torch
@@ -110,7 +111,7 @@ class CausalWeights:
             file = packaged_file()
             source, options["gguf_file"] = file.parent, file.name
         try:
-            with without_progress_bars():
+            with loading():
                 return loader.from_pretrained(source, **options)
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]

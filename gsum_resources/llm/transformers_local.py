@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -27,6 +27,7 @@ from gsum_resources.llm.replies import Read, StructureError, correction, plain_t
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings
+from gsum_resources.store.locked_property import locked_property
 
 VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 
@@ -95,7 +96,6 @@ class TransformersModel:
 
         threads = self._threads or physical_cores()
         with self._lock:
-            _ = self._loaded if requests else None  # loaded once, before threads need it
             if not self._runs_together:
                 with torch_threads(threads):
                     for index, request in enumerate(requests):
@@ -115,7 +115,7 @@ class TransformersModel:
         """Whether requests run at once, each on one thread: threads of a small model wait."""
         return self._weights.is_packaged and self._weights.device == "cpu"
 
-    @cached_property
+    @locked_property
     def _loaded(self) -> CausalModel:
         return CausalModel(self._weights, self._constrained)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +27,7 @@ from gsum_resources.settings.schema import (
 )
 from gsum_resources.state.database import state_of
 from gsum_resources.state.server_facts import ServerFacts
+from gsum_resources.store.locked_property import locked_property
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
@@ -129,17 +130,17 @@ class Models:
         }
         return {name: s for name, s in all_models.items() if s.backend == "openai_compatible"}
 
-    @cached_property
+    @locked_property
     def embedder(self) -> MemoizedEmbedder:
         """The embedder of chunks and queries."""
         return self._memoized(self.bare("embedding_model"))
 
-    @cached_property
+    @locked_property
     def scorer(self) -> MemoizedScorer:
         """The scorer of how well one passage predicts another."""
         return MemoizedScorer(self.bare("passage_scorer"), self.store, self.engine)
 
-    @cached_property
+    @locked_property
     def engine(self) -> Engine:
         """Where blocks of heavy work are computed: for one question, in this process."""
         return LOCAL if self.quick else engine_of(self.settings.engine)
@@ -163,7 +164,7 @@ class Models:
         reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus))
         return LedgeredModel(model, self.store, ledger, *calls, reserve, retries_failures)
 
-    @cached_property
+    @locked_property
     def budget(self) -> Budget:
         """The budget of a day for served models."""
         return Budget(self.settings, lambda: state_of(self.store))

@@ -1,11 +1,14 @@
 """A causal model as scorer: equal to scoring each pair alone."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gsum_resources.embedding.encoder import load_transformer
+from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring import causal_scorer
 from gsum_resources.scoring.causal_scorer import CausalScorer
@@ -54,6 +57,20 @@ def test_scores_equal_those_of_single_pairs(
         expected = [oracle.score(context, candidate) for candidate in row]
         np.testing.assert_allclose(reported, expected, rtol=0, atol=1e-4)
     assert scores[0].std() > 0.1  # the model does distinguish texts
+
+
+def test_models_are_loaded_one_at_a_time(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "tiny", "GPT2")
+    settings = ScorerSettings(backend="transformers_local", model=str(folder))
+
+    def load(number: int) -> Any:
+        if number % 2:
+            return load_transformer(folder, "tiny", "float32")
+        return CausalWeights(settings).network
+
+    with ThreadPoolExecutor(8) as pool:
+        networks = list(pool.map(load, range(32)))[::2]
+    assert all(n.lm_head.weight is n.transformer.wte.weight for n in networks)
 
 
 def test_score_does_not_depend_on_other_candidates(folder: Path) -> None:
