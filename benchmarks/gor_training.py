@@ -6,16 +6,20 @@ The plain side computes what the paper writes, the way it is written: for each g
 sorted for every question and their vectors copied in that order, the other graphs' nodes are
 appended to each copy, and similarities are batched products of a question with its copies; pairs
 are a matrix for each question. Both sides share one encoder (gsum's GAT), weights, batches and
-dropout, so that what differs is the losses. With `--home` the graphs are those of a corpus that
-gsum indexed, without it generated ones of QMSum's size.
+dropout, so that what differs is the losses. Where DGL is installed, one side has gsum's losses and
+DGL's layers. With `--home` the graphs are those of a corpus that gsum indexed, without it generated
+ones of QMSum's size.
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +28,7 @@ import pyarrow.parquet as pq
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.results import parser_of, publish
 from benchmarks.store import peak_bytes
-from gsum_assets.gor.encoders import Batch, batch_of, new_encoder
+from gsum_assets.gor.encoders import Batch, Encoder, batch_of, new_encoder
 from gsum_assets.gor.graphs import RecordGraph, training_graphs
 from gsum_assets.gor.losses import losses
 from gsum_assets.gor.methods import EncoderForm, LossForm, Training
@@ -105,9 +109,24 @@ def nothing(nodes, graphs: Sequence[RecordGraph], batch: Batch):
     return nodes.sum()
 
 
-SIDES = {"published": (plain, True), "gsum": (ours, True)}
+BY_DGL = {"gsum, layers of DGL": (ours, True)} if find_spec("dgl") else {}
+SIDES = {"published": (plain, True), **BY_DGL, "gsum": (ours, True)}
 ALONE = {"published, losses alone": (plain, False), "gsum, losses alone": (ours, False)}
 EVERY = SIDES | ALONE | {"encoder alone": (nothing, True)}
+
+
+def with_dgl(encoder: Encoder) -> Encoder:
+    """Replace the layers of a GAT by those of DGL with the same weights, for graphs of DGL."""
+    os.environ.setdefault("DGLBACKEND", "pytorch")  # unset, the import writes ~/.dgl/config.json
+    from dgl.nn.pytorch import GATConv
+
+    for at, own in enumerate(encoder.network.convs):
+        _, heads, n_outputs = own.attn_l.shape
+        layer = GATConv(own.fc.in_features, n_outputs, heads, attn_drop=own.dropout.p)
+        layer.load_state_dict(own.state_dict())
+        layer.register_forward_hook(lambda layer, given, nodes: nodes.flatten(1))
+        encoder.network.convs[at] = layer
+    return encoder
 
 
 def epoch(graphs: Sequence[RecordGraph], side: str) -> tuple[float, np.ndarray]:
@@ -118,12 +137,18 @@ def epoch(graphs: Sequence[RecordGraph], side: str) -> tuple[float, np.ndarray]:
     import torch
 
     loss_of, encodes = EVERY[side]
-    encoder = new_encoder(SETTINGS.encoder, graphs[0].features.shape[1]).train()
+    encoder = new_encoder(SETTINGS.encoder, graphs[0].features.shape[1])
+    encoder = (with_dgl(encoder) if side in BY_DGL else encoder).train()
     weights, total = list(encoder.parameters()), 0.0
     torch.manual_seed(0)  # the same dropout for every side
     for first in range(0, len(graphs), SETTINGS.batch_graphs):
         drawn = graphs[first : first + SETTINGS.batch_graphs]
         batch = batch_of(drawn, SETTINGS.encoder)
+        if side in BY_DGL:
+            import dgl
+
+            edges = tuple(batch.graph.edges)
+            batch = replace(batch, graph=dgl.graph(edges, num_nodes=batch.graph.n_nodes))
         if encodes:
             nodes = encoder(batch)
         else:
@@ -158,7 +183,9 @@ def measure(rounds: int = ROUNDS, home: Path | None = None, corpus: str = "qmsum
     """Seconds and peak memory of an epoch's forward and backward, and of its parts."""
     graphs = recorded(home, corpus) if home else generated()
     with torch_threads(1):
-        (loss, slopes), (our_loss, our_slopes) = (epoch(graphs, side) for side in SIDES)
+        (loss, slopes), (our_loss, our_slopes) = (
+            epoch(graphs, side) for side in ("published", "gsum")
+        )
         seconds = take_turns({side: partial(epoch, graphs, side) for side in EVERY}, rounds)
     peaks = {side: in_child(side, home, corpus) for side in EVERY}
     apart = abs(loss - our_loss) / abs(loss)
