@@ -58,7 +58,8 @@ class Answer:
     understood : the question that was answered, if a follow-up was completed; else "".
     probability : that the documents answer the question; None: it was not judged.
     is_refusal : whether the text says that the documents do not answer the question.
-    note : that a better method will answer after a run; else "".
+    note : that a name of the question may be several, or a better method will answer after a run;
+        else "".
     usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
         in `summaries`; a reply that is stored counts as when it was requested.
     """

@@ -1,6 +1,6 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -31,12 +31,14 @@ from gsum_resources.embedding.model_files import PACKAGED_DIGEST
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
+from gsum_resources.text.keyphrases import enumerate_phrases
 from gsum_resources.text.speech import is_english
 
 SECTIONS = "document_sections"
 """The table from which passages get their locations, besides what the method reads."""
 
 _QUERY_ID = "ask"
+_MOST_LISTED = 3  # documents of a name that may be several
 _USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
@@ -124,6 +126,9 @@ def answer(
         answered = answer_of(question, written, _shown(written.tables[family.answered_from]))
         answered = replace(answered, probability=verdict and verdict["probability"])
         answered = with_extent(question, answered, len(found.names))
+        if family.ambiguous and document is None:
+            several = family.ambiguous(question, inputs)
+            answered = replace(answered, note=" ".join(_may_be_several(several, found.names)))
         if explain and family.explain:
             more = family.explain(written.inputs.with_tables(written.tables))
     if answered.is_refusal and (hint := language_hint(question, found)):
@@ -132,6 +137,19 @@ def answer(
         return answered
     general = explained(question, inputs.method, answered.passages, verdict)
     return replace(answered, explanation=f"{general}\n\n{more}".rstrip())
+
+
+def _may_be_several(names: Mapping[str, Sequence[str]], shown: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence on each name, with the documents that may be about different bearers."""
+    for name, document_ids in names.items():
+        listed = [shown[document_id] for document_id in document_ids if document_id in shown]
+        if len(listed) > _MOST_LISTED:
+            listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED} more"]
+        if len(listed) > 1:
+            yield (
+                f'"{name}" may be several: it stands beside different names in '
+                f"{enumerate_phrases(listed)}; the sources show which a sentence is about."
+            )
 
 
 def language_hint(question: str, found: "Found") -> str:

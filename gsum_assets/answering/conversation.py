@@ -87,11 +87,12 @@ class Conversation:
         understood = self._understood(question) if self.turns else question
         answer = self._answered(understood)
         self.turns.append(Turn(understood, answer.text))
+        waiting = waiting_note(self.workspace, self.corpora, answer.method)
         return replace(
             answer,
             question=question,
             understood=understood if understood != question else "",
-            note=waiting_note(self.workspace, self.corpora, answer.method),
+            note=" ".join(filter(None, [answer.note, waiting])),
         )
 
     def _chosen(self) -> str:

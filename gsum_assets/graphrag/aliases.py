@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.entity_names import PERSON, Name, mentioned_names, pruned
+from gsum_assets.graphrag.homonyms import groups_apart
 from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.pipeline.tables import TABLES
@@ -23,11 +24,20 @@ _NO_PERSONS = {"organization", "place", "event"}
 
 
 class Groups:
-    """Groups of merged names without pairs of `apart`, and rule and evidence of each merge."""
+    """Groups of merged names without pairs of `apart`, and rule and evidence of each merge.
 
-    def __init__(self, keys: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
+    `contexts` has the documents of names that may be several, see `groups_apart`.
+    """
+
+    def __init__(
+        self,
+        keys: Iterable[str],
+        apart: Iterable[tuple[str, str]],
+        contexts: Mapping[str, Sequence[Set[str]]],
+    ) -> None:
         from scipy.cluster.hierarchy import DisjointSet
 
+        self.contexts = contexts
         self._sets = DisjointSet(keys)
         self._apart = set(map(frozenset, apart))
         self.links: defaultdict[str, dict[str, tuple[str, Sequence[str]]]] = defaultdict(dict)
@@ -68,7 +78,8 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
 
     The first two do not apply to a word that may name several persons: if titles or longer names
-    differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". Some names
+    differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin"; nor to a
+    name of contexts that are apart if the other one occurs in some of them only. Some names
     have no entity, see `pruned`; homonyms of different types are two, see `mentioned_names`.
     """
     names = mentioned_names(mentions)
@@ -76,13 +87,13 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     left_out = pruned(names, chunks)
     included = {key: name for key, name in names.items() if key not in left_out}
-    groups = Groups(included, [*apart, *homonyms])
+    groups = Groups(included, [*apart, *homonyms], groups_apart(included))
     if settings.aliases:
         _join_persons(included, groups)
         _join_acronyms(included, chunks, groups)
         _join_plurals(included, groups)
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
-    rows += [_row(names[key], None, "pruned") for key in left_out]
+    rows += [_row(names[key], None, "pruned", (), ()) for key in left_out]
     rows.sort(key=itemgetter("name_key"))
     return pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema)
 
@@ -170,7 +181,12 @@ def _join_short_forms(forms: Sequence[Name], full: Sequence[Name], groups: Group
 
 def _join_together(rule: str, name: Name, other: Name, groups: Groups) -> None:
     """Merge two names, with evidence from the documents that have both."""
-    if not groups.may_join(name.key, other.key):
+    is_apart = any(
+        documents.isdisjoint(beside.documents)
+        for one, beside in ((name, other), (other, name))
+        for documents in groups.contexts.get(one.key, ())
+    )
+    if is_apart or not groups.may_join(name.key, other.key):
         return
     evidence: list[str] = []
     for document in sorted(name.documents & other.documents):
@@ -234,15 +250,19 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
         link_of |= new
         waiting += sorted(new)
     for key, link in link_of.items():
-        yield _row(by_key[key], entity_id(own_key), *link)
+        apart = [min(documents) for documents in groups.contexts.get(key, ())]
+        yield _row(by_key[key], entity_id(own_key), *link, apart)
 
 
-def _row(name: Name, entity: str | None, rule: str, evidence: Sequence[str] = ()) -> dict:
+def _row(
+    name: Name, entity: str | None, rule: str, evidence: Sequence[str], apart: Sequence[str]
+) -> dict:
     return {
         "name_key": name.key,
         "name": name.title,
         "entity_id": entity,
         "rule": rule,
         "evidence_chunk_ids": list(evidence),
+        "apart_document_ids": list(apart),
         "n_mentions": name.spellings.total(),
     }

@@ -19,6 +19,7 @@ from gsum_assets.graphrag.contexts import (
     reports_or,
 )
 from gsum_assets.graphrag.elements import chunk_of_claim
+from gsum_assets.graphrag.homonyms import names_apart
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.methods import METHODS
@@ -204,6 +205,7 @@ FAMILY = Family(
     ),
     settings=GraphRagSettings,
     prompts=PROMPTS,
+    ambiguous=lambda question, inputs: names_apart(question, inputs.table("aliases")),
     prompt_tokens="graphrag.answers.prompt_tokens",
     max_words="graphrag.answers.final_words",
     read=_read,

@@ -171,7 +171,7 @@ INDEX = (
             "names, so that a merge can be undone."
         },
         ("entity_mentions", "chunks", "corpus_settings"),
-        code_version="3",
+        code_version="4",
     ),
     _extraction(
         _entities,
@@ -204,7 +204,7 @@ INDEX = (
             *("claims", "chunks", "source_graph", *_MODEL),
         ),
         pool="llm",
-        code_version="6",
+        code_version="7",
         work="reports",
         costs=[Cost("passage", requests=0.49, tokens_in=1013, tokens_out=1146, edited=10)],
     ),

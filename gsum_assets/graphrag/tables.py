@@ -105,6 +105,11 @@ TABLES = (
         label("entity_id", "the entity; null: pruned", nullable=True),
         label("rule", "'own', 'title', 'short form', 'plural', 'acronym' or 'pruned'"),
         texts("evidence_chunk_ids", "chunks that support the merge; none for 'own' and 'pruned'"),
+        texts(
+            "apart_document_ids",
+            "of a name that may be of several entities: a document of each group of documents, "
+            "where other names stand beside it; none if there is no sign of this",
+        ),
         integer("n_mentions", "number of mentions of the name"),
     ),
     corpus_table(

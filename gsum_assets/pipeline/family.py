@@ -53,6 +53,8 @@ class Family:
     prompts : prompts of its requests to a language model; None: it has none of its own.
     explain : explains how an answer was found, from the tables of all steps for one question;
         None: there is nothing to explain beyond the passages.
+    ambiguous : returns names of a question that may be several entities', with a document of each;
+        None: the family knows no names.
     prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
         "graphrag.answers.prompt_tokens"; empty if there is none.
     max_words : section and key of the setting for the length of its answers, in words; empty, or
@@ -78,6 +80,7 @@ class Family:
     settings: type[BaseModel] | None = None
     prompts: Prompts | None = None
     explain: Callable[[Inputs], str] | None = None
+    ambiguous: Callable[[str, Inputs], Mapping[str, Sequence[str]]] | None = None
     prompt_tokens: str = ""
     max_words: str = ""
     weighted: bool = False

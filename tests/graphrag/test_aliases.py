@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.aliases import entity_id, resolve
+from gsum_assets.graphrag.homonyms import names_apart
 from gsum_assets.graphrag.name_forms import explained
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.tables import TABLES
@@ -65,9 +66,86 @@ def test_title_is_removed_if_one_document_has_both_names() -> None:
     rows = rows_of({"a": ["Dr Lin", "Lin; Ann", "Lin"], "b": ["Dr Lin"]})
     assert merged(rows) == groups("dr lin; lin")
     lin = {"name_key": "lin", "name": "Lin", "entity_id": entity_id("dr lin"), "rule": "title"}
-    assert rows["lin"] == lin | {"evidence_chunk_ids": ["a0", "a1"], "n_mentions": 2}
+    assert rows["lin"] == lin | {
+        "evidence_chunk_ids": ["a0", "a1"],
+        "apart_document_ids": [],
+        "n_mentions": 2,
+    }
     ann = {"name_key": "ann", "name": "Ann", "entity_id": entity_id("ann"), "rule": "own"}
-    assert rows["ann"] == ann | {"evidence_chunk_ids": [], "n_mentions": 1}
+    assert rows["ann"] == ann | {
+        "evidence_chunk_ids": [],
+        "apart_document_ids": [],
+        "n_mentions": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("corpus", "apart", "expected"),
+    [
+        (  # a judge and a baker
+            {"a": ["Judge Anna Berg; Anna Berg; Hask:place"], "b": ["Anna Berg; Lund:place"]},
+            {"anna berg": ["a", "b"]},
+            groups(),
+        ),
+        (  # a firm and a ship
+            {"a": ["Kestrel:thing; Varn:place"], "b": ["Kestrel:organization; Mia Krog"]},
+            {"kestrel": ["a", "b"]},
+            groups(),
+        ),
+        # beside a common name, also over another document, is one person
+        (
+            {"a": ["Judge Anna Berg; Anna Berg; Hask:place"], "b": ["Anna Berg; Hask:place"]},
+            {},
+            groups("anna berg; judge anna berg"),
+        ),
+        (
+            {
+                "a": ["Dr Anna Berg; Anna Berg; Hask:place"],
+                "b": ["Anna Berg; Trell:place"],
+                "c": ["Anna Berg; Hask:place", "Anna Berg; Trell:place"],
+            },
+            {},
+            groups("anna berg; dr anna berg"),
+        ),
+        # both names in each context; no context; a namesake is none; a common noun
+        (
+            {
+                "a": ["Dr Anna Berg; Anna Berg; Hask:place"],
+                "b": ["Dr Anna Berg; Anna Berg; Trell:place"],
+            },
+            {"anna berg": ["a", "b"], "dr anna berg": ["a", "b"]},
+            groups("anna berg; dr anna berg"),
+        ),
+        ({"a": ["Anna Berg; Hask:place"], "b": ["Anna Berg"]}, {}, groups()),
+        ({"a": ["Anna Berg; Tom Berg"], "b": ["Anna Berg; Anna Holm"]}, {}, groups()),
+        ({"a": ["bread:concept; Hask:place"], "b": ["bread:concept; Trell:place"]}, {}, groups()),
+    ],
+)
+def test_names_whose_contexts_are_apart_are_marked_and_not_merged(
+    corpus: Corpus, apart: dict[str, list[str]], expected: set[frozenset[str]]
+) -> None:
+    rows = rows_of(corpus)
+    marked = {key: row["apart_document_ids"] for key, row in rows.items()}
+    assert {key: documents for key, documents in marked.items() if documents} == apart
+    assert merged(rows) == expected
+    unmerged = rows_of(corpus, aliases=False)
+    assert {key: row["apart_document_ids"] for key, row in unmerged.items()} == marked
+
+
+def test_a_question_names_what_may_be_several() -> None:
+    found = resolve(
+        mentions_of({"a": ["Anna Berg; Ann; Hask:place"], "b": ["Anna Berg; Ann; Lund:place"]}),
+        chunks_of({}),
+        MergingSettings(apart=[("Anna Berg", "Ann")]),
+    )
+    assert names_apart("What did Judge ANNA BERG say?", found) == {}
+    rows = found.to_pylist() + [
+        {**found.to_pylist()[0], "name_key": "kestrel [place]", "name": "Kestrel"}
+        | {"apart_document_ids": ["x", "y"]}
+    ]
+    marked = pa.Table.from_pylist(rows, found.schema)
+    assert names_apart("Who built the Kestrel?", marked) == {"Kestrel": ["x", "y"]}
+    assert names_apart("Who built the Kestrels?", marked) == {}
 
 
 TITLED = ("Dr. Lin", "Doctor Lin", "Prof. Dr. Lin", "MISS LIN", "capt. lin", "Dr.Lin", "Lin, PhD")

@@ -122,11 +122,11 @@ def _cited(
                 row = readable.records.get((table, number), {})
                 if table == "text_units":
                     about = [name_of.get(i) for i in row.get("entity_ids") or ()]
-                    found = {name for name in about if name in readable.members}
+                    found = {name for name in about if name and name in readable.members}
                     units |= {row["id"]: None} if found else {}
                 else:
                     ends = [spelling.get(row.get(k, "")) for k in ("title", "source", "target")]
-                    found = {name for name in ends if name in readable.related}
+                    found = {name for name in ends if name and name in readable.related}
                 names |= dict.fromkeys(sorted(found))
                 n_unknown += not found
     return list(names), list(units), n_unknown

@@ -1,0 +1,49 @@
+"""Names that may be of several entities, since their contexts have nothing in common (ours)."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+
+import pyarrow as pa
+
+from gsum_assets.corpus.names import holds, name_key
+from gsum_assets.graphrag.entity_names import Name
+
+_MOST_DOCUMENTS = 50  # a name in more of them is common knowledge
+
+
+def groups_apart(names: Mapping[str, Name]) -> dict[str, Sequence[Set[str]]]:
+    """Return the groups of documents of each name that has no neighbour in two of them.
+
+    Neighbours are names in the same chunks without a common word; a document without any tells
+    nothing. Names in lower case are not judged.
+    """
+    from scipy.cluster.hierarchy import DisjointSet
+
+    names_in: dict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        for chunk_id in name.chunks:
+            names_in[chunk_id].append(key)
+    apart = {}
+    for key, name in names.items():
+        if name.name.islower() or not 1 < len(name.documents) <= _MOST_DOCUMENTS:
+            continue
+        words, groups, first_with = set(name.bare_key.split()), DisjointSet(), {}
+        for document, chunks in name.chunks_by_document.items():
+            near = {other for chunk_id in chunks for other in names_in[chunk_id]}
+            for other in near:
+                if words.isdisjoint(other.split()):
+                    groups.add(document)
+                    groups.merge(document, first_with.setdefault(other, document))
+        if groups.n_subsets > 1:
+            apart[key] = sorted(groups.subsets(), key=min)
+    return apart
+
+
+def names_apart(question: str, aliases: pa.Table) -> dict[str, Sequence[str]]:
+    """Return names of a question that may be several, with a document of each, from `aliases`."""
+    asked = name_key(question)
+    return {
+        row["name"]: row["apart_document_ids"]
+        for row in aliases.to_pylist()
+        if row["apart_document_ids"] and holds(asked, row["name_key"].partition(" [")[0])
+    }
