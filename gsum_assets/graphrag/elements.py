@@ -42,15 +42,12 @@ class Elements:
     passage_of: Mapping[str, Passage]
 
     @cached_property
-    def _ids_of_name(self) -> Mapping[str, list[str]]:
+    def ids_of_name(self) -> Mapping[str, Sequence[str]]:
+        """Entities by `name_key`, which homonyms share."""
         ids: dict[str, list[str]] = defaultdict(list)
         for entity_id, key in self.name_keys.items():
             ids[key].append(entity_id)
         return ids
-
-    def named(self, key: str) -> list[str]:
-        """Return the entities with a `name_key`, which homonyms share."""
-        return self._ids_of_name.get(key, [])
 
     def within(self, passages: Sequence[Passage], cited: Sequence[Element]) -> list[Element]:
         """Return elements with those of their chunks that overlap the passages, if any does."""
@@ -62,10 +59,8 @@ class Elements:
                 for p in passages
             )
 
-        inside = [[c for c in element.chunk_ids if overlaps(c)] for element in cited]
         return [
-            replace(element, chunk_ids=ids or element.chunk_ids)
-            for element, ids in zip(cited, inside, strict=True)
+            replace(e, chunk_ids=[*filter(overlaps, e.chunk_ids)] or e.chunk_ids) for e in cited
         ]
 
     def of(self, community: Mapping) -> list[Element]:

@@ -237,7 +237,7 @@ class Reporter:
         for finding in given.findings:
             about = []
             for key in dict.fromkeys(map(name_key, finding.entities)):
-                ids = self._elements.named(key)
+                ids = self._elements.ids_of_name.get(key, ())
                 about += [i for i in ids if i in members] or ids
             texts = flat_text(finding.summary), flat_text(finding.explanation)
             as_written = Finding(summary=texts[0], explanation=texts[1], references=[])

@@ -262,7 +262,7 @@ def test_wcep(tmp_path):
     assert queries["wcep-train-00001-summary"]["kind"] == "general"
 
 
-def test_booksum_with_texts(tmp_path):
+def test_booksum(tmp_path):
     table = (
         {"bid": [1, 1], "book_id": ["Emma.chapter 1", "Emma.chapter 1"]}
         | {"chapter_path": ["all/1-chapters/chapter_1.txt"] * 2, "chapter": ["It was."] * 2}
@@ -275,39 +275,7 @@ def test_booksum_with_texts(tmp_path):
     assert queries["booksum-1-chapter_1-summary"]["references"] == ["short", "shorter"]
 
 
-def test_booksum_with_paths(tmp_path):
-    row = {"bid": "1", "book_id": "Emma.chapter 1", "source": "novelguide"} | {
-        "chapter_path": "texts/1-chapters/1.txt",
-        "summary_path": "finished/s1.txt",
-    }
-    lost = {**row, "chapter_path": "texts/none.txt"}
-    _put(tmp_path / "chapter_summary_aligned_val_split.jsonl.gz", [row, lost])
-    _put(tmp_path / "texts/1-chapters/1.txt", "It was.")
-    _put(tmp_path / "finished/s1.txt", {"name": "n", "summary": ["a", "b"]})
-    report, _, queries = _run("booksum", tmp_path, tmp_path)
-    assert [q["references"] for q in queries.values()] == [["a\nb"]]
-    assert [q["split"] for q in queries.values()] == ["dev"]
-    assert "1 summaries" in report.notes[0]
-
-
-def test_govreport_official(tmp_path):
-    section = {"section_title": "One", "paragraphs": ["p1", "p2"], "subsections": []}
-    nested = {"section_title": "Top", "paragraphs": [], "subsections": [section]}
-    gao = {"id": "GAO-1", "title": "G", "report": [nested], "highlight": [section]}
-    crs = {"id": "R2", "title": "C", "reports": nested, "summary": ["s1", "s2"]}
-    _put(tmp_path / "gao/GAO-1.json", gao)
-    _put(tmp_path / "crs/R2.json", crs)
-    _put(tmp_path / "split_ids/gao_valid.ids", "GAO-1\n")
-    _put(tmp_path / "split_ids/crs_train.ids", "R2\n")
-    _, documents, queries = _run("govreport", tmp_path, tmp_path)
-    assert documents["govreport-gao-GAO-1"]["text"] == "Top\n\nOne\n\np1\n\np2"
-    assert documents["govreport-crs-R2"]["title"] == "C"
-    assert queries["govreport-gao-GAO-1-summary"]["references"] == ["One\np1\np2"]
-    assert queries["govreport-crs-R2-summary"]["references"] == ["s1\ns2"]
-    assert queries["govreport-gao-GAO-1-summary"]["split"] == "dev"
-
-
-def test_govreport_plain(tmp_path):
+def test_govreport(tmp_path):
     _put(tmp_path / "train.jsonl", [{"report": "r", "summary": "s"}])
     _put(tmp_path / "valid.jsonl", [{"id": "GAO_1", "document": "d", "summary": "s"}])
     _, documents, _ = _run("govreport", tmp_path, tmp_path)

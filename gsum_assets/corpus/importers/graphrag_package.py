@@ -9,9 +9,10 @@ and reports, though the merged tables have others: they are looked up in the fol
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -32,12 +33,7 @@ _UNKNOWN_CITATIONS = (
 )
 
 
-class _Readable(NamedTuple):
-    """What a report may cite: records by table and number, and entities that it was shown."""
-
-    records: Mapping[tuple[str, int], Row]
-    members: Set[str]
-    related: Set[str]
+Records = Mapping[tuple[str, int], Row]
 
 
 def _read_graphrag(source: Path) -> Contents:
@@ -59,20 +55,27 @@ def _read_graphrag(source: Path) -> Contents:
     for row in rows["relationships"]:
         neighbours[row["source"]].add(row["target"])
         neighbours[row["target"]].add(row["source"])
+
+    def cited(members: Set[str], table: str, record: Row) -> tuple[Set[str], Sequence[Row]]:
+        """Return entities and passages of a record that a report on `members` may cite.
+
+        It is written from their relationships, also with others.
+        """
+        if table == "text_units":
+            names = {name_of.get(i, "") for i in record.get("entity_ids") or ()} & members
+            return names, passages_of.get(record["id"], ()) if names else ()
+        ends = {spelling.get(record.get(key, ""), "") for key in ("title", "source", "target")}
+        return ends & {end for name in members for end in (name, *neighbours[name])}, ()
+
     report_of = {row["community"]: row for row in rows["community_reports"]}
     for row in rows["communities"]:
         members = {name_of[i] for i in row["entity_ids"] if i in name_of}
         row["entities"] = sorted(members)
         contents.counts[_UNKNOWN_MEMBERS] += len(row["entity_ids"]) - len(members)
         if report := report_of.get(row["community"]):
-            related = members.union(*(neighbours[name] for name in members))
-            readable = _Readable(records_of.get(row["id"], {}), members, related)
-            findings = []
-            for finding in report["findings"] or ():
-                names, units, n_unknown = _cited(finding, readable, name_of, spelling)
-                contents.counts[_UNKNOWN_CITATIONS] += n_unknown
-                passages = [passage for unit in units for passage in passages_of.get(unit, ())]
-                findings.append(_plain(finding) | {"entities": names, "passages": passages})
+            records = records_of.get(row["id"], {})
+            findings, n_unknown = _findings(report, records, partial(cited, members))
+            contents.counts[_UNKNOWN_CITATIONS] += n_unknown
             row["report"] = _report(report, findings)
     if 0 < (most := max((row["weight"] for row in rows["relationships"]), default=1)) < 1:
         for row in rows["relationships"]:  # of `--method fast`: parts of 1, no sums of strengths
@@ -86,12 +89,12 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return pq.read_table(folder / f"{name}.parquet").to_pylist()
 
 
-def _records(folders: Iterable[Path]) -> dict[str, Mapping[tuple[str, int], Row]]:
+def _records(folders: Iterable[Path]) -> dict[str, Records]:
     """Return rows by table and number, as in the folder where a community was first written.
 
     Tables that an update has merged are recognized by their order, which is that of names.
     """
-    records_of: dict[str, Mapping[tuple[str, int], Row]] = {}
+    records_of: dict[str, Records] = {}
     for folder in folders:
         tables = {name: _rows(folder, name) for name in _CITED_TABLES}
         numbers = [row["human_readable_id"] for row in tables["entities"]]
@@ -104,36 +107,30 @@ def _records(folders: Iterable[Path]) -> dict[str, Mapping[tuple[str, int], Row]
     return records_of
 
 
-def _cited(
-    finding: Row, readable: _Readable, name_of: Mapping[str, str], spelling: Mapping[str, str]
-) -> tuple[list[str], list[str], int]:
-    """Return entities and ids of text units that a finding cites, and the number of other records.
+def _findings(
+    report: Row, records: Records, cited: Callable[[str, Row], tuple[Set[str], Sequence[Row]]]
+) -> tuple[list[Row], int]:
+    """Return findings with the entities and passages that they cite, and the number of the rest."""
+    findings, n_unknown = [], 0
+    for finding in report["findings"] or ():
+        texts = {key: _CITED.sub("", finding[key]) for key in ("summary", "explanation")}
+        about: dict[str, None] = {}
+        passages: list[Row] = []
+        for table, number in _citations(f"{finding['summary']} {finding['explanation']}"):
+            names, places = cited(table, records.get((table, number), {}))
+            about |= dict.fromkeys(sorted(names))
+            passages += places
+            n_unknown += not names
+        findings.append(texts | {"entities": list(about), "passages": passages})
+    return findings, n_unknown
 
-    A report is written from the members of its community and their relationships, also with others.
-    """
-    names: dict[str, None] = {}
-    units: dict[str, None] = {}
-    n_unknown = 0
-    for cited in _CITED.findall(f"{finding['summary']} {finding['explanation']}"):
+
+def _citations(text: str) -> Iterator[tuple[str, int]]:
+    """Yield table and number of each record that a text cites, but no claims, reports and dates."""
+    for cited in _CITED.findall(text):
         for kind, numbers in _DATASET.findall(cited):
-            if not (table := _TABLE_OF.get(kind.lower()[:5])):
-                continue  # claims, reports and dates
-            for number in map(int, re.findall(r"\d+", numbers)):
-                row = readable.records.get((table, number), {})
-                if table == "text_units":
-                    about = [name_of.get(i) for i in row.get("entity_ids") or ()]
-                    found = {name for name in about if name and name in readable.members}
-                    units |= {row["id"]: None} if found else {}
-                else:
-                    ends = [spelling.get(row.get(k, "")) for k in ("title", "source", "target")]
-                    found = {name for name in ends if name and name in readable.related}
-                names |= dict.fromkeys(sorted(found))
-                n_unknown += not found
-    return list(names), list(units), n_unknown
-
-
-def _plain(finding: Row) -> dict[str, Any]:
-    return {key: _CITED.sub("", finding[key]) for key in ("summary", "explanation")}
+            if table := _TABLE_OF.get(kind.lower()[:5]):
+                yield from ((table, int(number)) for number in re.findall(r"\d+", numbers))
 
 
 def _report(row: Row, findings: list[Row]) -> str:

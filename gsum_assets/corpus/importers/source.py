@@ -73,18 +73,15 @@ def split_of(name: str) -> str | None:
     return None if not names else names[-1] if names[-1] in _SPLITS else "dev"
 
 
-def find_file(source: Path, *names: str) -> Path | None:
-    """Return the first of `names`, also with ".gz", that exists in a folder."""
-    candidates = (source / f"{name}{suffix}" for name in names for suffix in ("", ".gz"))
-    return next((file for file in candidates if file.is_file()), None)
-
-
 def needed_file(source: Path, expected: str, *names: str) -> Path:
-    """Return the result of `find_file`, or raise `CorpusError` with what was expected."""
-    file = find_file(source, *names)
-    if file is None:
-        raise missing(source, expected)
-    return file
+    """Return the first of `names`, also with ".gz", that exists in a folder.
+
+    Raise `CorpusError` with what was expected if there is none.
+    """
+    for name in (name + suffix for name in names for suffix in ("", ".gz")):
+        if (source / name).is_file():
+            return source / name
+    raise missing(source, expected)
 
 
 def missing(source: Path, expected: str) -> CorpusError:
