@@ -387,6 +387,11 @@ GRAPHRAG = (
     ),
     Invariant(
         "graphrag.aliases",
+        "stand apart in one group of documents",
+        "len(apart_document_ids) = 1",
+    ),
+    Invariant(
+        "graphrag.aliases",
         "have evidence in a chunk that does not exist",
         lacks("chunk_id", "chunks"),
         f"SELECT name_key, unnest(evidence_chunk_ids) AS chunk_id FROM ({_MERGED})",

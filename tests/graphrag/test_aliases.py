@@ -139,11 +139,8 @@ def test_a_question_names_what_may_be_several() -> None:
         MergingSettings(apart=[("Anna Berg", "Ann")]),
     )
     assert names_apart("What did Judge ANNA BERG say?", found) == {}
-    rows = found.to_pylist() + [
-        {**found.to_pylist()[0], "name_key": "kestrel [place]", "name": "Kestrel"}
-        | {"apart_document_ids": ["x", "y"]}
-    ]
-    marked = pa.Table.from_pylist(rows, found.schema)
+    row = {**found.to_pylist()[0], "name_key": "kestrel [place]", "name": "Kestrel"}
+    marked = pa.Table.from_pylist([row | {"apart_document_ids": ["x", "y"]}], found.schema)
     assert names_apart("Who built the Kestrel?", marked) == {"Kestrel": ["x", "y"]}
     assert names_apart("Who built the Kestrels?", marked) == {}
 
