@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,20 +58,19 @@ def test_implements_the_protocol(embedder, vectors):
 
 
 def in_other_batch(embedder):
-    """The same texts embedded alone, backwards, and in batches of another size."""
+    """The same texts embedded alone, backwards, in smaller batches, and three batches at once."""
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
     backwards = embedder.embed(TEXTS[::-1])[::-1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoder, "_BATCH_TOKENS_PER_THREAD", 300)
+        patch.setattr(encoder, "_MOST_TOKENS_CPU", 300)
         small = embedder.embed(TEXTS)
-    return alone, backwards, small
+    several = replace(embedder, threads=3).embed(TEXTS)
+    return alone, backwards, small, several
 
 
 def test_batch_does_not_matter(embedder, vectors):
     for other in in_other_batch(embedder):
         np.testing.assert_allclose(other, vectors, atol=1e-6)
-    two_threads = LocalEmbedder(device="cpu", threads=2).embed(TEXTS)
-    np.testing.assert_allclose(two_threads, vectors, atol=1e-5)
 
 
 @pytest.mark.skipif(not bfloat16_supported(), reason="measured on processors with bfloat16 only")

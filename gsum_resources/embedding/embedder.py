@@ -25,9 +25,9 @@ class LocalEmbedder:
     """Embeds texts with a sentence-transformers or transformers model, without a network.
 
     `identity` and `dimension` need no torch, which is imported at the first embedding. On one
-    processor with a fixed number of threads, the vector of a text is bitwise independent of the
-    other texts of a call. Between processors, thread counts and devices, float32 vectors agree to
-    about 1e-6, and bfloat16 vectors to the third digit.
+    processor, the vector of a text is bitwise independent of the other texts of a call and of the
+    number of threads. Between processors and devices, float32 vectors agree to about 1e-6, and
+    bfloat16 vectors to the third digit.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class LocalEmbedder:
     precision : of weights and activations; vectors are float32 in any case.
     window_tokens : content tokens of a window, without special tokens and prefix.
     device : "auto" uses the GPU where there is one.
-    threads : number of torch threads on the CPU; None: the physical cores available to the process.
+    threads : number of batches at once on the CPU; None: the physical cores of the process.
     runtime : "numpy" runs a plain BERT without torch, for a few texts in a new process.
     """
 
@@ -139,10 +139,10 @@ class LocalEmbedder:
 
 def _batch_reporter(
     owner: np.ndarray, done_before: int, n_texts: int, on_progress: OnProgress | None
-) -> Callable[[np.ndarray], None] | None:
+) -> Callable[[np.ndarray], None]:
     """Return a callback that counts finished texts: a text is done with its last window."""
     if on_progress is None:
-        return None
+        return lambda _: None
     remaining = np.bincount(owner)
 
     def report(windows: np.ndarray) -> None:

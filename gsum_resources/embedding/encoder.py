@@ -1,15 +1,15 @@
 """A transformer encoder: token ids in, one pooled vector per window out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gsum_resources.embedding.batches import batches_of, equal_form_batches, filled_up
+from gsum_resources.embedding.batches import equal_form_batches
 from gsum_resources.embedding.model_files import (
     ModelSettings,
     Pooling,
@@ -19,22 +19,25 @@ from gsum_resources.embedding.model_files import (
     read_model_settings,
     transformer_folder,
 )
-from gsum_resources.embedding.processor import (
-    Precision,
-    physical_cores,
-    single_threaded_pool,
-    torch_threads,
-)
+from gsum_resources.embedding.processor import Precision, physical_cores, single_threaded_pool
 from gsum_resources.embedding.windows import WindowCutter, Windows
 from gsum_resources.store.locked_property import locked_property
 
 if TYPE_CHECKING:
     import torch
 
-# A GPU needs large batches. On a CPU a batch should fit into the second-level caches.
-_BATCH_TOKENS_CUDA = 65536
-_BATCH_TOKENS_PER_THREAD = 1024
+# A GPU needs large batches. On a CPU a batch should fit into the second-level cache.
+_MOST_TOKENS_CUDA = 65536
+_MOST_TOKENS_CPU = 1024
 _LOADING = Lock()
+
+# Matrix libraries use different kernels for few rows, which round differently: the vector of a text
+# would depend on the other texts of its batch. From these sizes on, rows were bitwise equal at
+# every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512 and AMX, one thread.
+_LEAST_TOKENS = {"float32": 128, "bfloat16": 512}
+
+Compute = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From ids and presence of tokens, `(rows, length)` both, to an array of as many rows."""
 
 
 class TextEncoder:
@@ -76,95 +79,97 @@ class TextEncoder:
     def _device(self) -> str:
         return resolve_device(self._requested_device)
 
-    @property
-    def _batch_tokens(self) -> int:
-        on_processor = self._device == "cpu"
-        return _BATCH_TOKENS_PER_THREAD * self._threads if on_processor else _BATCH_TOKENS_CUDA
-
     @locked_property
     def _model(self) -> Any:
         folder = transformer_folder(self.folder)
         return load_transformer(folder, self.name, self._precision).to(self._device)
 
     def encode(
-        self, windows: Windows, on_batch: Callable[[np.ndarray], None] | None = None
+        self, windows: Windows, on_batch: Callable[[np.ndarray], None] = lambda _: None
     ) -> np.ndarray:
         """Return the pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
 
         `on_batch` is called with the indices of the windows of each finished batch.
         """
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
-        lengths = np.array([len(ids) for ids in windows.ids], np.int64)
-        for run_length, batch in equal_form_batches(
-            lengths, windows.full_length, self._batch_tokens
-        ):
-            ids = np.full((len(batch), run_length), self.settings.pad_id, np.int64)
-            for row, window in enumerate(batch):
-                ids[row, : lengths[window]] = windows.ids[window]
-            present = np.arange(run_length) < lengths[batch][:, None]  # (rows, length)
-            vectors[batch] = self._encode_batch(ids, present)
-            if on_batch is not None:
-                on_batch(batch)
+        for batch, of_batch in self._computed(windows.ids, windows.full_length, self._pooled):
+            vectors[batch] = of_batch
+            on_batch(batch)
         return vectors
 
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
         """Return the unit vectors of each input's tokens, float32 `(n_tokens, dim)`.
 
-        `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`;
-        those of equal length share batches. `layer` is a number from 1, None the last; `ValueError`
-        if the model has no such layer.
+        `inputs` are token ids, special tokens included, none longer than `settings.max_tokens`.
+        `layer` is a number from 1, None the last; `ValueError` if the model has no such layer.
         """
-        on_cpu = self._device == "cpu"
         vectors: list[np.ndarray] = [np.empty(0)] * len(inputs)
-
-        def embed(length: int, batch: np.ndarray) -> None:
-            n_rows = len(batch)
-            if on_cpu:
-                n_rows, _ = filled_up(n_rows, length, self._precision, 1)
-            ids = np.stack([inputs[i] for i in np.resize(batch, n_rows)])
-            for index, of_text in zip(batch, self._token_batch(ids, layer), strict=False):
-                vectors[index] = of_text
-
-        lengths = np.array([len(ids) for ids in inputs], np.int64)
-        most = _BATCH_TOKENS_PER_THREAD if on_cpu else _BATCH_TOKENS_CUDA
-        self._model  # noqa: B018 - loaded before threads need it
-        with single_threaded_pool(self._threads if on_cpu else 1) as pool:
-            list(pool.map(lambda batch: embed(*batch), batches_of(lengths, lengths, most)))
+        compute = partial(self._token_vectors, layer)
+        for batch, of_batch in self._computed(inputs, self.settings.max_tokens, compute):
+            for index, of_tokens in zip(batch, of_batch, strict=True):
+                vectors[index] = of_tokens[: len(inputs[index])]
         return vectors
 
-    def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:
-        """Return unit vectors for `(n_inputs, n_tokens)` ids, `(n_inputs, n_tokens, dim)`."""
+    def _computed(
+        self, inputs: Sequence[np.ndarray], full_length: int, compute: Compute
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the indices of each batch of token ids, and what is computed of its rows."""
+        lengths = np.array([len(ids) for ids in inputs], np.int64)
+
+        def of_batch(form: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+            run_length, batch = form
+            least_rows = -(-self._least_tokens // run_length)
+            rows = np.resize(batch, max(len(batch), least_rows))  # further rows repeat the first
+            ids = np.full((len(rows), run_length), self.settings.pad_id, np.int64)
+            for row, index in enumerate(rows):
+                ids[row, : lengths[index]] = inputs[index]
+            present = np.arange(run_length) < lengths[rows][:, None]  # (rows, length)
+            return batch, compute(ids, present)[: len(batch)]
+
+        yield from self._mapped(
+            of_batch, equal_form_batches(lengths, full_length, self._most_tokens)
+        )
+
+    @property
+    def _least_tokens(self) -> int:
+        return _LEAST_TOKENS[self._precision] if self._device == "cpu" else 0
+
+    @property
+    def _most_tokens(self) -> int:
+        return _MOST_TOKENS_CPU if self._device == "cpu" else _MOST_TOKENS_CUDA
+
+    def _mapped(self, of_batch: Callable, batches: Iterable) -> Iterator:
+        """Yield the results in order; on the CPU each batch is computed by one thread."""
+        with single_threaded_pool(self._threads if self._device == "cpu" else 1) as pool:
+            yield from pool.map(of_batch, batches)
+
+    def _token_vectors(self, layer: int | None, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Return unit vectors of all tokens, `(rows, length, dim)`."""
+        import torch
+
+        states = self._output(ids, present, output_hidden_states=True)[0].hidden_states
+        # input embeddings, then each layer's output
+        if layer is not None and not 1 <= layer < len(states):
+            raise ValueError(
+                f"layer = {layer}: model '{self.name}' has {len(states) - 1} layers, "
+                "from 1; None takes the last"
+            )
+        return torch.nn.functional.normalize(states[layer or -1].float(), dim=2).cpu().numpy()
+
+    def _pooled(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Return one vector per row, `(rows, dim)`."""
+        return _pool(*self._output(ids, present), self.settings.pooling).cpu().numpy()
+
+    def _output(
+        self, ids: np.ndarray, present: np.ndarray, **how: bool
+    ) -> tuple[Any, "torch.Tensor"]:
+        """Return the transformer's output and mask; `present` is False for padding."""
         import torch
 
         with torch.inference_mode():
-            wanted = torch.from_numpy(ids.astype(np.int64)).to(self._device)
-            model = self._model
-            if model.config.is_encoder_decoder:  # BART, T5
-                model = model.get_encoder()
-            states = model(input_ids=wanted, output_hidden_states=True).hidden_states
-            # input embeddings, then each layer's output
-            if layer is not None and not 1 <= layer < len(states):
-                raise ValueError(
-                    f"layer = {layer}: model '{self.name}' has {len(states) - 1} layers, "
-                    "from 1; None takes the last"
-                )
-            unit = torch.nn.functional.normalize(states[layer or -1].float(), dim=2)
-            return unit.cpu().numpy()
-
-    def _encode_batch(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
-        """Return vectors `(n_windows, dim)` of padded ids; `present` is False for padding."""
-        import torch
-
-        n_windows, run_length = ids.shape
-        n_rows, threads = n_windows, self._threads
-        if self._device == "cpu":
-            n_rows, threads = filled_up(n_windows, run_length, self._precision, threads)
-        rows = np.arange(n_rows) % n_windows  # rows beyond the windows repeat them
-        with torch_threads(threads), torch.inference_mode():
-            mask = torch.from_numpy(present[rows].astype(np.int64)).to(self._device)
-            wanted = torch.from_numpy(ids[rows]).to(self._device)
-            output = self._model(input_ids=wanted, attention_mask=mask)
-            return _pool(output, mask, self.settings.pooling)[:n_windows].cpu().numpy()
+            mask = torch.from_numpy(present.astype(np.int64)).to(self._device)
+            wanted = torch.from_numpy(ids).to(self._device)
+            return self._model(input_ids=wanted, attention_mask=mask, **how), mask
 
 
 def resolve_device(device: str) -> str:
@@ -246,4 +251,5 @@ def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
             f"(first: {missing[0]}), so its vectors would be random; download the model again, "
             "or give the encoder's own folder"
         )
-    return model.eval()
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model  # BART, T5
+    return encoder.eval()

@@ -1,6 +1,6 @@
 """A BERT encoder in numpy: embeds a few texts faster than torch can be imported."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -47,11 +47,12 @@ class NumpyEncoder(TextEncoder):
             for name, value in loaded.items()
         }
 
-    @property
-    def _batch_tokens(self) -> int:
-        return 1024  # one layer's data fits into the second-level cache
+    _least_tokens, _most_tokens = 0, 1024  # one layer's data fits into the second-level cache
 
-    def _encode_batch(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+    def _mapped(self, of_batch: Callable, batches: Iterable) -> Iterator:
+        return map(of_batch, batches)
+
+    def _pooled(self, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
         hidden = bert(self._weights, self._config, ids, present)
         return pooled(hidden, present, self.settings.pooling)
 

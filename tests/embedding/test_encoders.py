@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.embedding.batches import equal_form_batches, filled_up, run_lengths
+from gsum_resources.embedding.batches import equal_form_batches, run_lengths
 from gsum_resources.embedding.embedder import LocalEmbedder
-from gsum_resources.embedding.processor import PRECISIONS
 from gsum_resources.embedding.windows import WindowCutter, unit_length, weighted_means
 from tests.embedding.tiny_models import token_ids, write_tokenizer
 
@@ -79,28 +78,6 @@ def test_weighted_mean_has_unit_length():
     for broken in ([0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]):
         with pytest.raises(ValueError, match=r"'m': 1 of 2 vectors.*row 1"):
             unit_length(np.array([[1.0, 0.0], broken]), "m")
-
-
-# Batches are filled up, so that a text has the same vector alone and in a crowd.
-
-
-@given(st.integers(1, 300), st.integers(3, 300), st.sampled_from(PRECISIONS), st.integers(1, 64))
-def test_batch_keeps_windows_and_uses_at_most_available_threads(
-    n_windows, run_length, precision, threads
-):
-    rows, used = filled_up(n_windows, run_length, precision, threads)
-    assert rows >= n_windows
-    assert 1 <= used <= threads
-    more_rows, more_used = filled_up(n_windows + 1, run_length, precision, threads)
-    assert more_rows >= rows
-    assert more_used >= used
-
-
-def test_one_question_uses_one_thread_and_a_large_batch_uses_all():
-    assert filled_up(1, 64, "float32", 8) == (1, 1)
-    assert filled_up(1, 72, "float32", 8) == (15, 8)
-    assert filled_up(100, 24, "float32", 8) == (100, 8)
-    assert filled_up(1, 64, "bfloat16", 2) == (8, 1)
 
 
 # The packaged model in numpy against the same in torch.
