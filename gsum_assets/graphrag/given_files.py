@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     Field,
@@ -69,7 +68,7 @@ class Row(FileRow):
 class EntityRow(Row):
     """A row of `entities.parquet`."""
 
-    title: Name = Field(validation_alias=AliasChoices("title", "name"))
+    title: Name
     type: _Kind = ""
 
 
@@ -159,24 +158,16 @@ def _good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRo
 
 def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
     """Yield the rows as plain values, with texts as bytes, since Arrow does not validate UTF-8."""
-    columns_of = {
-        name: [str(choice) for choice in field.validation_alias.choices]
-        if isinstance(field.validation_alias, AliasChoices)
-        else [name]
-        for name, field in model.model_fields.items()
-    }
     try:
         with file.open("rb") as stream:
             source = pq.ParquetFile(stream)
             present = source.schema_arrow.names
-            for name, columns in columns_of.items():
-                if name not in _OPTIONAL and not set(columns) & set(present):
-                    lacking = " or ".join(f"'{column}'" for column in columns)
-                    raise CorpusError(
-                        f"{file} has no column {lacking} (it has {', '.join(present)}); "
-                        "add it, or rename the column that holds it"
-                    )
-            used = [c for columns in columns_of.values() for c in columns if c in present]
+            if lacking := model.model_fields.keys() - _OPTIONAL - set(present):
+                raise CorpusError(
+                    f"{file} has no column '{min(lacking)}' (it has {', '.join(present)}); "
+                    "add it, or rename the column that holds it"
+                )
+            used = [name for name in model.model_fields if name in present]
             table = source.read(columns=used)
             values = [cells(table[name]) for name in used]
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:

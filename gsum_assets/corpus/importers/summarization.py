@@ -31,13 +31,8 @@ def _ask(
 
 def _read_wcep(contents: Contents, split: str, line: int, row: dict[str, Any]) -> None:
     """Add a news event; its document joins its first ten different articles (protocol of gor)."""
-    if "articles" in row:
-        parts = [[item.get("title") or "", item.get("text") or ""] for item in row["articles"]]
-        articles = ["\n".join(p.strip() for p in part if p.strip()) for part in parts]
-    else:
-        items = row["document"]
-        items = items.split("</s>") if isinstance(items, str) else items
-        articles = [item.strip() for item in items if item.strip()]
+    parts = [[item.get("title") or "", item.get("text") or ""] for item in row["articles"]]
+    articles = ["\n".join(p.strip() for p in part if p.strip()) for part in parts]
     document_id, summary = f"wcep-{split}-{line:05d}", row["summary"]
     text = "\n\n".join(list(dict.fromkeys(articles))[:_N_ARTICLES])
     contents.add(document_id, row.get("title") or "", text)
@@ -100,8 +95,8 @@ BENCHMARKS = {
     "wcep": Benchmark(  # Gholipour Ghalandari et al., 2020
         "WCEP-10 news events",
         "news",
-        "train, val, test as jsonl with summary and articles (or document)",
-        each_row(_read_wcep, *_TABLES, required=("summary",)),
+        "train, val, test as jsonl with summary and articles",
+        each_row(_read_wcep, *_TABLES, required=("summary", "articles")),
     ),
     "booksum": Benchmark(
         "BookSum chapters",
