@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.entity_names import PERSON, Name, mentioned_names, pruned
-from gsum_assets.graphrag.homonyms import groups_apart
+from gsum_assets.graphrag.homonyms import mark_contexts
 from gsum_assets.graphrag.name_forms import explained, letters_of
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.pipeline.tables import TABLES
@@ -24,20 +24,11 @@ _NO_PERSONS = {"organization", "place", "event"}
 
 
 class Groups:
-    """Groups of merged names without pairs of `apart`, and rule and evidence of each merge.
+    """Groups of merged names without pairs of `apart`, and rule and evidence of each merge."""
 
-    `contexts` has the documents of names that may be several, see `groups_apart`.
-    """
-
-    def __init__(
-        self,
-        keys: Iterable[str],
-        apart: Iterable[tuple[str, str]],
-        contexts: Mapping[str, Sequence[Set[str]]],
-    ) -> None:
+    def __init__(self, keys: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
         from scipy.cluster.hierarchy import DisjointSet
 
-        self.contexts = contexts
         self._sets = DisjointSet(keys)
         self._apart = set(map(frozenset, apart))
         self.links: defaultdict[str, dict[str, tuple[str, Sequence[str]]]] = defaultdict(dict)
@@ -87,13 +78,14 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     left_out = pruned(names, chunks)
     included = {key: name for key, name in names.items() if key not in left_out}
-    groups = Groups(included, [*apart, *homonyms], groups_apart(included))
+    groups = Groups(included, [*apart, *homonyms])
+    mark_contexts(included)
     if settings.aliases:
         _join_persons(included, groups)
         _join_acronyms(included, chunks, groups)
         _join_plurals(included, groups)
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
-    rows += [_row(names[key], None, "pruned", (), ()) for key in left_out]
+    rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=itemgetter("name_key"))
     return pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema)
 
@@ -184,7 +176,7 @@ def _join_together(rule: str, name: Name, other: Name, groups: Groups) -> None:
     is_apart = any(
         documents.isdisjoint(beside.documents)
         for one, beside in ((name, other), (other, name))
-        for documents in groups.contexts.get(one.key, ())
+        for documents in one.contexts
     )
     if is_apart or not groups.may_join(name.key, other.key):
         return
@@ -250,19 +242,16 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
         link_of |= new
         waiting += sorted(new)
     for key, link in link_of.items():
-        apart = [min(documents) for documents in groups.contexts.get(key, ())]
-        yield _row(by_key[key], entity_id(own_key), *link, apart)
+        yield _row(by_key[key], entity_id(own_key), *link)
 
 
-def _row(
-    name: Name, entity: str | None, rule: str, evidence: Sequence[str], apart: Sequence[str]
-) -> dict:
+def _row(name: Name, entity: str | None, rule: str, evidence: Sequence[str] = ()) -> dict:
     return {
         "name_key": name.key,
         "name": name.title,
         "entity_id": entity,
         "rule": rule,
         "evidence_chunk_ids": list(evidence),
-        "apart_document_ids": list(apart),
+        "apart_document_ids": [min(documents) for documents in name.contexts],
         "n_mentions": name.spellings.total(),
     }

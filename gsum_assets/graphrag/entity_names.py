@@ -6,7 +6,7 @@ The extractive model lists every noun phrase of a chunk; the whole corpus shows 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,13 +48,17 @@ _AS_NOUN = 0.2  # share of a word's occurrences that are a noun phrase by themse
 
 @dataclass
 class Name:
-    """A name with its mentions; guessed if the extractive model alone mentions it."""
+    """A name with its mentions; guessed if the extractive model alone mentions it.
+
+    Attribute `contexts`: groups of its documents, if it may be of several entities.
+    """
 
     key: str
     spellings: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     chunks_by_document: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     is_guessed: bool = True
+    contexts: Sequence[Set[str]] = ()
 
     @cached_property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """Names that may be of several entities, since their contexts have nothing in common (ours)."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -11,8 +11,8 @@ from gsum_assets.graphrag.entity_names import Name
 _MOST_DOCUMENTS = 50  # a name in more of them is common knowledge
 
 
-def groups_apart(names: Mapping[str, Name]) -> dict[str, Sequence[Set[str]]]:
-    """Return the groups of documents of each name that has no neighbour in two of them.
+def mark_contexts(names: Mapping[str, Name]) -> None:
+    """Set the `contexts` of names: groups of documents of which no two have a common neighbour.
 
     Neighbours are names in the same chunks without a common word; a document without any tells
     nothing. Names in lower case are not judged.
@@ -23,8 +23,7 @@ def groups_apart(names: Mapping[str, Name]) -> dict[str, Sequence[Set[str]]]:
     for key, name in names.items():
         for chunk_id in name.chunks:
             names_in[chunk_id].append(key)
-    apart = {}
-    for key, name in names.items():
+    for name in names.values():
         if name.name.islower() or not 1 < len(name.documents) <= _MOST_DOCUMENTS:
             continue
         words, groups, first_with = set(name.bare_key.split()), DisjointSet(), {}
@@ -35,8 +34,7 @@ def groups_apart(names: Mapping[str, Name]) -> dict[str, Sequence[Set[str]]]:
                     groups.add(document)
                     groups.merge(document, first_with.setdefault(other, document))
         if groups.n_subsets > 1:
-            apart[key] = sorted(groups.subsets(), key=min)
-    return apart
+            name.contexts = sorted(groups.subsets(), key=min)
 
 
 def names_apart(question: str, aliases: pa.Table) -> dict[str, Sequence[str]]:
