@@ -30,6 +30,7 @@ class Source:
     location : "page 4" or "passage 3 of 14" within the document; "" if it has none.
     marked : characters of the text in which sentences of the answer stand, in order.
     origins : passages from which sentences were taken into this text, such as a report.
+    start, end : characters of the text in its document; None: it is no passage.
     """
 
     title: str
@@ -39,6 +40,8 @@ class Source:
     node_id: str
     marked: Sequence[Span] = ()
     origins: Sequence["Source"] = ()
+    start: int | None = None
+    end: int | None = None
 
     def __str__(self) -> str:
         return f"{self.title}, {self.location}" if self.location else self.title
@@ -174,6 +177,8 @@ class Sources:
                 for origin in origins
                 if origin != chunk_id
             ],
+            start=chunk["start"] if chunk else None,
+            end=chunk["end"] if chunk else None,
         )
 
     def _of_chunk(
@@ -190,6 +195,8 @@ class Sources:
             chunk["document_id"],
             chunk_id,
             disjoint((max(0, start), min(len(text), end)) for start, end in spans),
+            start=chunk["start"],
+            end=chunk["end"],
         )
 
     def _location(self, chunk: Mapping[str, Any]) -> str:

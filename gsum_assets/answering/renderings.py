@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,8 @@ from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.text.question_kinds import rule_of
 
 _WIDTH = 96
-# Colours are shades of the notebook's own, so that they fit a light and a dark one.
-_STYLE = """
-.gsum-answer { max-width: 46rem; line-height: 1.5; }
-.gsum-answer p { margin: .3em 0; white-space: pre-line; }
-.gsum-answer .refusal { border-left: 4px solid #b8860b; background: rgb(218 165 32 / .16);
-  padding: .4em .8em; }
-.gsum-answer sup { color: #2f7fc1; font-size: .75em; }
-.gsum-answer .open { text-decoration: underline dotted #c0392b 2px; text-underline-offset: 3px; }
-.gsum-answer .open sup, .gsum-answer sup.wrong { color: #d4543f; font-weight: 600; }
-.gsum-answer details { margin: .2em 0; border-top: 1px solid rgb(128 128 128 / .3); }
-.gsum-answer details details { margin-left: 1.2em; border: 0; }
-.gsum-answer summary { cursor: pointer; }
-.gsum-answer blockquote { margin: .3em 0 .6em 1.2em; opacity: .9; white-space: pre-line; }
-.gsum-answer mark { background: rgb(255 200 40 / .4); color: inherit; }
-.gsum-answer small { opacity: .7; }
-"""
+_NULLABLE = ("understood", "model", "explanation", "note")
+_STYLE = Path(__file__).with_name("answer.css").read_text("utf-8")
 
 
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
@@ -81,45 +68,30 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield answer.note
 
 
-def answer_object(answer: Answer) -> dict[str, Any]:
-    """Return an answer as plain values, for `gsum ask --json`; docs/asking.md has the schema.
+@dataclass(frozen=True)
+class NumberedSource(Source):
+    """A source with the number by which sentences name it, and the corpus of its document."""
 
-    `passages` are in the order of the numbers of sources.
-    """
-    return {
-        "question": answer.question,
-        "understood": answer.understood or None,
-        "answer": answer.text,
-        "is_refusal": answer.is_refusal,
-        "probability": answer.probability,
-        "sentences": [
-            {
-                "text": sentence.text,
-                "sources": list(sentence.numbers),
-                "unsupported": list(sentence.unsupported),
-            }
-            for sentence in answer.sentences
-        ],
-        "passages": [
-            {
-                "number": number,
-                "corpus": answer.passage(source).get("corpus", answer.corpus),
-                **{
-                    name: getattr(source, name)
-                    for name in ("document_id", "title", "location", "node_id")
-                },
-                "rank": answer.passage(source).get("rank"),
-                "score": answer.passage(source).get("score"),
-                "text": source.text,
-            }
-            for number, source in enumerate(answer.sources, 1)
-        ],
-        "explanation": answer.explanation or None,
-        "method": answer.method,
-        "note": answer.note or None,
-        "model": answer.model or None,
-        "usage": dict(answer.usage),
-    }
+    number: int = 0
+    corpus: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerObject(Answer):
+    """An answer as `gsum ask --json` and `/api/ask` return it."""
+
+    sources: Sequence[NumberedSource] = ()
+
+
+def answer_object(answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain values, see `AnswerObject`; what it has not is null."""
+    sources = [
+        NumberedSource(**vars(source), number=number, corpus=row.get("corpus", answer.corpus))
+        for number, source in enumerate(answer.sources, 1)
+        for row in (answer.passage(source),)
+    ]
+    plain = asdict(replace(answer, sources=sources))
+    return plain | {name: plain[name] or None for name in _NULLABLE}
 
 
 def answer_html(answer: Answer) -> str:

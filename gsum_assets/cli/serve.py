@@ -37,6 +37,14 @@ _RATE_WITH_TOKENS = 600  # requests a minute of a token
     help="Limit for each token, or each address without tokens; 0: none.  [default: 600 with "
     "tokens, else none]",
 )
+@click.option(
+    "--idle-timeout",
+    type=click.FloatRange(min=1),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="End an answer of which nothing arrives for so long, as a slow model may need.",
+)
 @click.option("--mcp", is_flag=True, help="Serve one MCP client over stdin and stdout instead.")
 def serve(
     port: int,
@@ -44,6 +52,7 @@ def serve(
     tokens: Path | None,
     known_as: Sequence[str],
     requests_per_minute: int | None,
+    idle_timeout: float,
     mcp: bool,
 ) -> None:
     """Answer questions over HTTP: a page, an API, and OpenAI's protocol for chat clients.
@@ -69,7 +78,7 @@ def serve(
     access = access_for(host, os.environ, tokens, known_as)
     if requests_per_minute is None:
         requests_per_minute = _RATE_WITH_TOKENS if access.tokens else 0
-    limits = Limits(requests_per_minute=requests_per_minute)
+    limits = Limits(requests_per_minute=requests_per_minute, idle_s=idle_timeout)
     with listening_at(host, port) as listening:
         app = new_app(Service.over(home), access, limits)
         shown = f"{address_of(*listening.getsockname()[:2])} answers from {home.root}; Ctrl-C ends"

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -103,10 +104,8 @@ ENDPOINTS = [
 ]
 
 
-_REPLIES = {
-    "200": {"description": "the result"},
-    "4XX": {"description": "what is wrong with the request, and how to mend it"},
-}
+_ERROR = {"description": "what is wrong with the request, and how to mend it"}
+_REFERENCE = "#/components/schemas/{model}"
 
 
 def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
@@ -114,9 +113,12 @@ def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
-        schema = endpoint.schema.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= schema.pop("$defs", {})
-        described: dict[str, Any] = {"summary": getdoc(endpoint.handler), "responses": _REPLIES}
+        schema = endpoint.schema.model_json_schema(ref_template=_REFERENCE)
+        reply = TypeAdapter(endpoint.reply).json_schema(ref_template=_REFERENCE)
+        schemas |= {**schema.pop("$defs", {}), **reply.pop("$defs", {})}
+        content = {"application/json": {"schema": reply}}
+        replies = {"200": {"description": "the result", "content": content}, "4XX": _ERROR}
+        described: dict[str, Any] = {"summary": getdoc(endpoint.handler), "responses": replies}
         if endpoint.method == "POST":
             schemas[endpoint.schema.__name__] = schema
             reference = {"$ref": f"#/components/schemas/{endpoint.schema.__name__}"}
@@ -178,5 +180,5 @@ def new_app(
         ],
         exception_handlers=dict.fromkeys(_ERRORS, on_error),
     )
-    app.state.service = service
+    app.state.service, app.state.limits = service, limits
     return app

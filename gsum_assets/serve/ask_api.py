@@ -1,7 +1,6 @@
 """`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,10 +10,12 @@ from starlette.requests import Request
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import find, inputs_of, require_question
 from gsum_assets.answering.conversation import Conversation
-from gsum_assets.answering.workspace import Workspace
+from gsum_assets.answering.renderings import AnswerObject, answer_object
 from gsum_assets.registry.families import METHODS
 from gsum_assets.retrieval.follow_up import Turn
+from gsum_assets.serve.front_ends import MOST_CHARACTERS
 from gsum_assets.serve.http import (
+    COMMENT,
     CorpusQuery,
     Endpoint,
     Words,
@@ -28,6 +29,8 @@ from gsum_assets.serve.service import Service, service_of
 
 _MOST_PASSAGES = 200
 _MOST_CORPORA = 20
+_OF_PASSAGE = ("rank", "score", "node_id", "node_kind", "document_id", "text")
+_SPAN = ("start", "end")
 
 
 class AskBody(BaseModel):
@@ -36,7 +39,7 @@ class AskBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     corpus: str | Annotated[list[str], Field(min_length=1, max_length=_MOST_CORPORA)]
-    question: str = Field(max_length=20_000)
+    question: str = Field(max_length=MOST_CHARACTERS)
     method: str | None = None
     document: str | None = None
     where: str = Field(default="", max_length=10_000)
@@ -55,7 +58,7 @@ class SearchBody(CorpusQuery):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(max_length=20_000)
+    query: str = Field(max_length=MOST_CHARACTERS)
     method: str | None = None
     k: int = Field(default=20, ge=1, le=_MOST_PASSAGES)
     document: str | None = None
@@ -66,22 +69,25 @@ async def _ask(request: Request, body: AskBody) -> Any:
     """An answer with its sources; with `stream`, events `words`, `restart`, `answer`, `error`."""
     service = service_of(request)
     if body.stream:
-        return event_stream(_streamed(service, body))
+        return event_stream(_streamed(service, body, request.app.state.limits.idle_s))
     return await in_thread(_answer, service, body)
 
 
 def _answer(service: Service, body: AskBody) -> dict[str, Any]:
-    return answer_object(*answered(service, body))
+    return answer_object(answered(service, body))
 
 
-async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
+async def _streamed(service: Service, body: AskBody, idle_s: float) -> AsyncIterator[bytes]:
     """Yield the words of an answer as they arrive, then the answer.
 
     Where an attempt of a model begins again, earlier words are void: event `restart`.
     """
+    yield COMMENT
     try:
-        async for item in arriving(partial(_answer, service, body)):
-            if not isinstance(item, Words):
+        async for item in arriving(partial(_answer, service, body), idle_s):
+            if isinstance(item, bytes):
+                yield item
+            elif not isinstance(item, Words):
                 yield event(item, "answer")
             elif item.text is None:
                 yield event({}, "restart")
@@ -91,8 +97,8 @@ async def _streamed(service: Service, body: AskBody) -> AsyncIterator[bytes]:
         yield event({"error": error_of(error)[1]}, "error")
 
 
-def answered(service: Service, body: AskBody) -> tuple[Workspace, Answer]:
-    """Return the answer to the last question of a conversation, and the tables it is from."""
+def answered(service: Service, body: AskBody) -> Answer:
+    """Return the answer to the last question of a conversation."""
     method = service.method_of(body.corpora, body.method, body.document)
     workspace = service.snapshot(body.corpora, method)
     turns = list(body.history)
@@ -101,54 +107,7 @@ def answered(service: Service, body: AskBody) -> tuple[Workspace, Answer]:
     conversation.use_document(body.document or "")
     if body.where:
         conversation.use_where(body.where)
-    return workspace, conversation.ask(body.question)
-
-
-def answer_object(workspace: Workspace, answer: Answer) -> dict[str, Any]:
-    """Return an answer as plain values, with the characters of its sources in their documents."""
-    return {
-        "corpus": answer.corpus,
-        "question": answer.question,
-        "understood": answer.understood or None,
-        "method": answer.method,
-        "note": answer.note or None,
-        "model": answer.model or None,
-        "text": answer.text,
-        "is_refusal": answer.is_refusal,
-        "probability": answer.probability,
-        "lines": [asdict(line) for line in answer.lines],
-        "sources": sources_of(workspace, answer),
-        "passages": [dict(row) for row in answer.passages],
-        "usage": dict(answer.usage),
-        "explanation": answer.explanation or None,
-    }
-
-
-def sources_of(workspace: Workspace, answer: Answer) -> list[dict[str, Any]]:
-    """Return the sources of an answer, with their characters in their documents."""
-    sources, with_origins = [], []
-    for number, source in enumerate(answer.sources, 1):
-        sources.append({"number": number, **asdict(source)})
-        corpus = answer.passage(source).get("corpus", answer.corpus)
-        for each in (sources[-1], *sources[-1]["origins"]):
-            each["corpus"] = corpus
-            with_origins.append(each)
-    _add_spans(workspace, with_origins)
-    return sources
-
-
-def _add_spans(workspace: Workspace, sources: Sequence[dict[str, Any]]) -> None:
-    """Add `start` and `end` to sources: characters in the document; None: it is no chunk."""
-    for source in sources:
-        source |= {"start": None, "end": None}
-    for corpus in {source["corpus"] for source in sources if source["corpus"]}:
-        of_corpus = [source for source in sources if source["corpus"] == corpus]
-        ids = [source["node_id"] for source in of_corpus]
-        rows = workspace.rows("chunks", corpus).rows_with("chunk_id", ids)
-        spans = {row["chunk_id"]: row for row in rows.to_pylist()}
-        for source in of_corpus:
-            if row := spans.get(source["node_id"]):
-                source |= {"start": row["start"], "end": row["end"]}
+    return conversation.ask(body.question)
 
 
 def _search(request: Request, body: SearchBody) -> dict[str, Any]:
@@ -163,17 +122,22 @@ def found_passages(service: Service, body: SearchBody) -> list[dict[str, Any]]:
     workspace = service.snapshot(body.corpus, method)
     inputs = inputs_of(workspace, body.corpus, method)
     found = find(METHODS.family_of(method), inputs, body.query, body.document, body.where)
-    names = ("rank", "score", "node_id", "node_kind", "document_id", "text")
-    passages = []
-    for row in found.passages[: body.k]:
-        title = found.names.get(row["document_id"] or "")
-        passage = {**{name: row[name] for name in names}, "title": title}
-        passages.append({**passage, "corpus": body.corpus})
-    _add_spans(workspace, passages)
-    return passages
+    rows = found.passages[: body.k]
+    ids = [row["node_id"] for row in rows]
+    chunks = workspace.rows("chunks", body.corpus).rows_with("chunk_id", ids).to_pylist()
+    spans = {chunk["chunk_id"]: {name: chunk[name] for name in _SPAN} for chunk in chunks}
+    return [
+        {
+            **{name: row[name] for name in _OF_PASSAGE},
+            "title": found.names.get(row["document_id"] or ""),
+            "corpus": body.corpus,
+            **spans.get(row["node_id"], dict.fromkeys(_SPAN)),
+        }
+        for row in rows
+    ]
 
 
 ENDPOINTS = [
-    Endpoint("/api/ask", _ask, AskBody, "POST"),
+    Endpoint("/api/ask", _ask, AskBody, "POST", AnswerObject),
     Endpoint("/api/search", _search, SearchBody, "POST"),
 ]

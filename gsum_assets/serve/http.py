@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, TypeVar
@@ -41,8 +41,9 @@ def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     match error:
         case RequestError():
             return error.status, _fields(error.status, error.code, str(error))
-        case HTTPException():
-            return error.status_code, _fields(error.status_code, "http_error", error.detail)
+        case HTTPException(status_code=404 | 405):
+            message = "there is no such address or method; /api/openapi.json lists those there are"
+            return 404, _fields(404, "unknown_path", message)
         case ModelUnavailableError():
             return 503, _fields(503, "model_unavailable", str(error))
         case ValueError():
@@ -91,7 +92,7 @@ class Endpoint(Route):
 
     A request must be allowed to ask the `corpora` of the model. A handler that is a function runs
     in a thread; what it returns, unless it is a `Response`, is sent as JSON. The docstring of the
-    handler and the fields of the model describe the endpoint, see `app.py`.
+    handler, the fields of the model and the type `reply` describe the endpoint, see `app.py`.
     """
 
     def __init__(
@@ -100,8 +101,9 @@ class Endpoint(Route):
         handler: Callable[[Request, Any], Any],
         schema: type[BaseModel] = Nothing,
         method: str = "GET",
+        reply: Any = dict[str, Any],
     ) -> None:
-        self.handler, self.schema, self.method = handler, schema, method
+        self.handler, self.schema, self.method, self.reply = handler, schema, method, reply
         super().__init__(path, self._reply, methods=[method])
 
     async def _reply(self, request: Request) -> Response:
@@ -123,6 +125,10 @@ class Endpoint(Route):
         return reply if isinstance(reply, Response) else JSONResponse(reply)
 
 
+COMMENT = b": the answer is being written\n\n"
+"""A server-sent event that clients ignore, and that keeps proxies from closing the connection."""
+COMMENT_S = 10.0
+
 Value = TypeVar("Value")
 _on_words: ContextVar[OnWords | None] = ContextVar("on_words", default=None)
 
@@ -139,10 +145,13 @@ def pass_words_on(text: str | None) -> None:
         on_words(text)
 
 
-async def arriving(answer: Callable[[], Value]) -> AsyncIterator[Words | Value]:
+async def arriving(
+    answer: Callable[[], Value], idle_s: float
+) -> AsyncIterator[Words | bytes | Value]:
     """Run a function in a thread; yield the words of its model as they arrive, then its answer.
 
-    An error of the function is raised.
+    Where nothing arrives for 10 seconds, `COMMENT` is yielded; after `idle_s` without anything
+    `RequestError` is raised. An error of the function is raised.
     """
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
@@ -156,10 +165,19 @@ async def arriving(answer: Callable[[], Value]) -> AsyncIterator[Words | Value]:
         except Exception as error:
             put(error)
 
-    thread = asyncio.ensure_future(in_thread(work))
+    thread, silent_s = asyncio.ensure_future(in_thread(work)), 0.0
     try:
         while True:
-            item = await queue.get()
+            wait_s = min(COMMENT_S, idle_s - silent_s)
+            try:
+                item = await asyncio.wait_for(queue.get(), wait_s)
+            except TimeoutError as error:
+                silent_s += wait_s
+                if silent_s >= idle_s:
+                    raise late(idle_s) from error
+                yield COMMENT
+                continue
+            silent_s = 0.0
             if isinstance(item, Exception):
                 raise item
             yield item
@@ -174,13 +192,22 @@ async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
     return await anyio.to_thread.run_sync(work, *arguments, abandon_on_cancel=True)
 
 
+def late(idle_s: float) -> RequestError:
+    """Return the error of an answer of which nothing arrived for some seconds."""
+    remedy = "ask again, or start `gsum serve` with a longer --idle-timeout"
+    message = f"nothing of the answer arrived for {idle_s:g} s; {remedy}"
+    return RequestError(504, "timeout", message)
+
+
 def event(data: Any, name: str = "") -> bytes:
     """Return a server-sent event; data that is no text is written as JSON, in one line."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
-def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+def event_stream(
+    events: AsyncIterator[bytes], headers: Mapping[str, str] | None = None
+) -> StreamingResponse:
     """Return the reply of server-sent events, which proxies pass on as they arrive."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)

@@ -1,20 +1,24 @@
 """Limits of requests: size, rate, time, number of connections, and clients that send slowly."""
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.requests import HTTPConnection
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gsum_assets.serve.access import CLIENT
-from gsum_assets.serve.http import error_response
+from gsum_assets.serve.http import COMMENT_S, error_response, late, on_error
 
 _CLIENTS = 10_000  # whose rates are known
+_BASE64 = rb"[A-Za-z0-9+/_\\-]"  # a backslash stands before "/" where a client escapes it
+_DATA = re.compile(rb"(?<!%b)%b{4096,}={0,2}(?<!\\)" % (_BASE64, _BASE64))
+_MOST_DATA = 64  # times the limit of a body
 _CLOSING = {"Connection": "close"}  # since more may be on its way
 
 
@@ -24,10 +28,10 @@ class Limits:
 
     Attributes
     ----------
-    body_bytes : of a request.
+    body_bytes : of a request without data such as pictures, which are dropped; 64 times with them.
     headers_bytes : of a request; longer ones are rejected.
     sending_s : within which a client has sent a request, and keeps an unused connection open.
-    answering_s : within which a request is answered.
+    idle_s : within which something of an answer arrives.
     connections : at once; further ones are closed.
     requests_per_minute : of a token, or of an address where there are none; 0: no limit.
     threads, waiting_threads : requests that are answered at once, where answers are computed here
@@ -37,7 +41,7 @@ class Limits:
     body_bytes: int = 2**20
     headers_bytes: int = 2**14
     sending_s: float = 10.0
-    answering_s: float = 120.0
+    idle_s: float = 120.0
     connections: int = 512
     requests_per_minute: int = 0
     threads: int = 8
@@ -58,7 +62,7 @@ class Limited:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limits, length = self._limits, HTTPConnection(scope).headers.get("content-length")
+        limits = self._limits
         client = scope.get(CLIENT) or (scope.get("client") or ("",))[0]
         if wait_s := self._rate.wait_s(hash(client)):
             busy = f"more than {limits.requests_per_minute} requests a minute; wait {wait_s:.0f} s"
@@ -67,7 +71,7 @@ class Limited:
             return
         try:
             async with asyncio.timeout(limits.sending_s):
-                body = await _body(receive, length, limits.body_bytes)
+                body = await _body(receive, limits.body_bytes)
         except TimeoutError:
             slow = f"the request did not arrive within {limits.sending_s:g} s; send it again"
             await error_response(408, "slow_request", slow, _CLOSING)(scope, receive, send)
@@ -87,14 +91,14 @@ class Limited:
             nonlocal began
             began = True
             await send(message)
+            due.reschedule(asyncio.get_running_loop().time() + limits.idle_s + COMMENT_S)
 
         try:
-            async with asyncio.timeout(limits.answering_s):
+            async with asyncio.timeout(limits.idle_s) as due:
                 await self._app(scope, receive_body, sent)
         except TimeoutError:
             if not began:
-                late = f"no answer within {limits.answering_s:g} s; ask again, or ask less"
-                await error_response(504, "timeout", late)(scope, receive, send)
+                await on_error(Request(scope), late(limits.idle_s))(scope, receive, send)
 
 
 class Rate:
@@ -118,19 +122,22 @@ class Rate:
         return 0.0 if is_admitted else max(1.0, (1 - left) / per_s)
 
 
-async def _body(receive: Receive, length: str | None, most: int) -> bytes | None:
-    """Return the body of a request; None if it is too large, of which the rest is not read."""
-    if length and (not length.isdigit() or int(length) > most):
-        return None
-    pieces, size, more = [], 0, True
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """Return the body of a request; None if it is too large, of which the rest is not read.
+
+    Data in base64, such as pictures, are left out of a body that is larger.
+    """
+    body, more, n_read = bytearray(), True, 0
     while more:
         message = await receive()
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        if size > most:
+        body += message.get("body", b"")
+        n_read += len(message.get("body", b""))
+        if n_read > _MOST_DATA * most:
+            return None
+        if len(body) > most and len(body := bytearray(_DATA.sub(b"", body))) > most:
             return None
         more = message.get("more_body", False)
-    return b"".join(pieces)
+    return bytes(body)
 
 
 def bounded_protocol(limits: Limits) -> type[H11Protocol]:

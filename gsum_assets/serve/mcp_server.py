@@ -17,15 +17,17 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
+from gsum_assets.answering.renderings import answer_object
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.serve.ask_api import AskBody, SearchBody, answered, found_passages, sources_of
+from gsum_assets.serve.ask_api import AskBody, SearchBody, answered, found_passages
 from gsum_assets.serve.documents_api import corpus_state, passage_in
 from gsum_assets.serve.graph_index import method_of, read_graph, row_of, stored_graphs
 from gsum_assets.serve.graphs import holding, neighbours, search
 from gsum_assets.serve.http import RequestError
 from gsum_assets.serve.service import Service
 from gsum_assets.serve.sql_sandbox import SqlSandbox
+from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.settings.paths import folders_in
 
 INSTRUCTIONS = """\
@@ -44,6 +46,23 @@ _Method = Annotated[
     str | None, Field(description="One of the corpus's methods; none: its default.")
 ]
 _Document = Annotated[str | None, Field(description="Id or title of the only document to read.")]
+
+
+class _Server(MCPServer):
+    """A server that refuses unknown arguments, which `MCPServer` drops, and reads null as unset."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context | None = None
+    ) -> Any:
+        """Call a tool; raise `ToolError` if it has no such argument."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        known = schemas.get(name, {}).get("properties", arguments)
+        for argument in arguments:
+            if argument not in known:
+                hint = did_you_mean(argument, known)
+                raise ToolError(f"tool '{name}' has no argument '{argument:.80}'{hint}")
+        given = {key: value for key, value in arguments.items() if value is not None}
+        return await super().call_tool(name, given, context)
 
 
 @contextmanager
@@ -85,13 +104,12 @@ class Tools:
         question: Annotated[str, Field(description="The question, in full sentences.")],
         corpus: _Corpus = None,
         method: _Method = None,
-        document: _Document = None,
+        document_id: _Document = None,
     ) -> str:
         """Answer a question from the documents of a corpus, with numbered sources to cite."""
         corpus = self._corpus(context, corpus)
-        body = AskBody(corpus=corpus, question=question, method=method, document=document)
-        workspace, answer = answered(self._service, body)
-        sources = sources_of(workspace, answer)
+        body = AskBody(corpus=corpus, question=question, method=method, document=document_id)
+        answer = answered(self._service, body)
         return quotation(
             "An answer that was written from documents. The numbers in brackets are those of its "
             "sources, to be cited.",
@@ -100,7 +118,7 @@ class Tools:
                 "method": answer.method,
                 "is_refusal": answer.is_refusal,
                 "text": answer.numbered_text,
-                "sources": [_with_id(source, _OF_SOURCE) for source in sources],
+                "sources": [_with_id(s, _OF_SOURCE) for s in answer_object(answer)["sources"]],
             },
         )
 
@@ -112,11 +130,11 @@ class Tools:
         corpus: _Corpus = None,
         method: _Method = None,
         k: Annotated[int, Field(ge=1, le=50, description="Number of passages.")] = 8,
-        document: _Document = None,
+        document_id: _Document = None,
     ) -> str:
         """Find the passages of a corpus that bear on a query, best first; no model writes."""
         corpus = self._corpus(context, corpus)
-        body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document)
+        body = SearchBody(corpus=corpus, query=query, method=method, k=k, document=document_id)
         rows = found_passages(self._service, body)
         passages = [_with_id(row, _OF_PASSAGE) for row in rows]
         return quotation("Passages, best first.", {"corpus": corpus, "passages": passages})
@@ -133,9 +151,11 @@ class Tools:
     ) -> str:
         """Read a passage with its surroundings in the document."""
         corpus = self._corpus(context, corpus)
+        read = passage_in(self._service.snapshot(corpus), corpus, passage_id, around)
+        read["passages"] = [{"passage_id": row.pop("chunk_id"), **row} for row in read["passages"]]
         return quotation(
             "A passage and its surroundings, in the order of the document.",
-            passage_in(self._service.snapshot(corpus), corpus, passage_id, around),
+            {"passage_id": read.pop("chunk_id"), **read},
         )
 
     @_as_tool_errors()
@@ -192,12 +212,12 @@ class Tools:
         Rows, time and memory are limited.
         """
         with _as_tool_errors():
-            rows = await anyio.to_thread.run_sync(
+            reply = await anyio.to_thread.run_sync(
                 self._sandbox.run, query, self._corpora(context), limiter=self._sql_slots
             )
-        n = f"the first {len(rows.rows)}" if rows.is_truncated else f"all {len(rows.rows)}"
-        types = dict(zip(rows.columns, rows.types, strict=True))
-        return quotation(f"Rows, {n}.", {"columns": types, "rows": list(rows.rows)})
+        rows, types = reply["rows"], dict(zip(reply["columns"], reply["types"], strict=True))
+        n = f"the first {len(rows)}" if reply["is_truncated"] else f"all {len(rows)}"
+        return quotation(f"Rows, {n}.", {"columns": types, "rows": rows})
 
     def _corpora(self, context: Context) -> list[str]:
         request = context.request_context.request
@@ -240,7 +260,7 @@ def _with_id(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def mcp_server(service: Service) -> MCPServer:
     """Return the server of the tools over a service."""
-    server = MCPServer(
+    server = _Server(
         "gsum", instructions=INSTRUCTIONS, version=version("gsum"), log_level="WARNING"
     )
     of, hints = Tools(service), ToolAnnotations(read_only_hint=True, open_world_hint=False)

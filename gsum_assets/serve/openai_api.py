@@ -3,26 +3,27 @@
 A model is a corpus, `board`, which chooses its method, or a corpus and a method, `board/evidence`.
 Earlier messages are the conversation before, see `Conversation`. Instructions of the client (roles
 `system` and `developer`) and settings of its sampling are not used: the corpus has its prompts.
+What front ends write around questions is left out, see `front_ends.py`.
 """
 
-import json
 import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from textwrap import shorten
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.methods import chosen_method, methods_ready
+from gsum_assets.answering.renderings import answer_object
 from gsum_assets.retrieval.follow_up import Turn
-from gsum_assets.serve.ask_api import AskBody, answered, sources_of
+from gsum_assets.serve.ask_api import AskBody, answered
+from gsum_assets.serve.front_ends import question_in, task_reply
 from gsum_assets.serve.http import (
     Endpoint,
     Nothing,
@@ -36,15 +37,16 @@ from gsum_assets.serve.http import (
 )
 from gsum_assets.serve.service import Service, service_of
 
-Ask = Callable[[], tuple[Answer, list[dict[str, Any]]]]
-"""Returns an answer and its sources."""
+Answered = tuple[Answer, list[dict[str, Any]], str]
+"""An answer, its sources, and what stands behind its text."""
+Ask = Callable[[], Answered]
 _SOURCES = "\n\nSources:\n"
 _NUMBERS = re.compile(r" ?\[\d+\??\]| ?\[\?\]")
-_TASK = re.compile(r"\s*### Task:\s")
-_FORMAT = re.compile(r'\{\s*"(?P<key>\w+)":\s*(?P<begins>[\["])')
-_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL)
-_FIRST = re.compile(r"^\s*USER: (.*?)(?=^\s*ASSISTANT: |\Z)", re.DOTALL | re.MULTILINE)
-_LONGEST = 62  # characters of a title
+_SYSTEM = ("system", "developer")
+_NAME = re.compile(r"[a-z_]{1,40}")
+_UNSET = (None, False, 1, [], {})  # values that ask for nothing, such as n=1
+_UNREAD = "\n\n(What came with the question was not read: answers are from the documents alone.)"
+_PICTURE = "Pictures and files are not read here: ask about the documents in words."
 
 
 class Message(BaseModel):
@@ -57,39 +59,43 @@ class Message(BaseModel):
     def text(self) -> str:
         """The text of the content."""
         if isinstance(self.content, list):
-            return "\n".join(str(part["text"]) for part in self.content if "text" in part)
+            return "\n".join(str(part["text"]) for part in self.content if part.get("text"))
         return self.content or ""
 
 
-class StreamOptions(BaseModel):
-    """Options of a streamed reply."""
-
-    include_usage: bool = False
-
-
 class ChatBody(BaseModel):
-    """Body of `/v1/chat/completions`; other keys of the protocol are ignored."""
+    """Body of `/v1/chat/completions`; what is not used of it is named in a header."""
+
+    model_config = ConfigDict(extra="allow")
 
     model: str
     messages: list[Message] = Field(min_length=1, max_length=1_000)
-    stream: bool = False
-    stream_options: StreamOptions | None = None
+    stream: bool | None = False
+    stream_options: dict[str, Any] | None = None
 
-    def as_question(self, corpus: str, method: str) -> AskBody:
-        """Return the last message, which must be a question, after the earlier ones."""
-        said = [message for message in self.messages if message.role in ("user", "assistant")]
-        if not said or said[-1].role != "user":
-            raise RequestError(
-                400, "invalid_request", "messages: the last one must be a question of the user"
-            )
-        history, question = [], ""
-        for message in said[:-1]:
+    def conversation(self) -> tuple[list[Turn], Message]:
+        """Return the questions and answers before the user's last message, and that message.
+
+        What follows it, such as the beginning of an answer, is left out: it is answered anew.
+        """
+        users = [i for i, message in enumerate(self.messages) if message.role == "user"]
+        if not users:
+            raise RequestError(400, "invalid_request", "messages: none is a question of the user")
+        turns, question = [], ""
+        for message in self.messages[: users[-1]]:
             if message.role == "user":
-                question = message.text
-            elif question:
-                history.append(Turn(question, _without_sources(message)))
+                question = question_in(message.text)
+            elif message.role == "assistant" and message.text and question:
+                turns.append(Turn(question, _without_sources(message)))
                 question = ""
-        return AskBody(corpus=corpus, method=method, question=said[-1].text, history=history[-100:])
+        return turns, self.messages[users[-1]]
+
+    @property
+    def warning(self) -> dict[str, str]:
+        """The header that names what the client sends and the answer does not follow."""
+        given = sorted(k for k, v in (self.model_extra or {}).items() if v not in _UNSET)
+        names = ", ".join(filter(_NAME.fullmatch, given))
+        return {"Warning": f'299 gsum "not used: {names[:1_000]}"'} if names else {}
 
 
 def _without_sources(message: Message) -> str:
@@ -137,9 +143,19 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
 def _prepared(request: Request, body: ChatBody) -> Ask:
     """Return what answers a request: by the documents, unless it is about the chat itself."""
     corpus, method = corpus_and_method(request, body.model)
-    if (reply := task_reply(body.messages[-1].text, corpus)) is not None:
-        return lambda: (Answer(reply, []), [])
-    return partial(_answer_with_sources, service_of(request), body.as_question(corpus, method))
+    (turns, last), reply = body.conversation(), None
+    if [m.role for m in body.messages if m.role not in _SYSTEM] == ["user"]:
+        system = "\n".join(m.text for m in body.messages if m.role in _SYSTEM)
+        reply = task_reply(system, last.text, corpus)
+    if last.content and not last.text:
+        reply = _PICTURE
+    if reply is not None:
+        return lambda: (Answer(reply, []), [], "")
+    asked = AskBody(
+        corpus=corpus, method=method, question=question_in(last.text), history=turns[-100:]
+    )
+    note = _UNREAD if asked.question != last.text.strip() else ""
+    return partial(_answer_with_sources, service_of(request), asked, note)
 
 
 async def _complete(request: Request, body: ChatBody) -> Any:
@@ -147,26 +163,29 @@ async def _complete(request: Request, body: ChatBody) -> Any:
     ask = await in_thread(_prepared, request, body)
     reply = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
     if body.stream:
-        with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        return event_stream(_streamed(ask, reply, with_usage))
-    answer, sources = await in_thread(ask)
+        with_usage = bool((body.stream_options or {}).get("include_usage"))
+        events = _streamed(ask, reply, with_usage, request.app.state.limits.idle_s)
+        return event_stream(events, body.warning)
+    answer, sources, ending = await in_thread(ask)
     message = {
         "role": "assistant",
-        "content": answer.numbered_text + _listed(answer),
+        "content": answer.numbered_text + ending,
         "refusal": None,
         "citations": sources,
     }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     whole = {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
-    return {**reply, **whole, "citations": sources}
+    return JSONResponse({**reply, **whole, "citations": sources}, headers=body.warning)
 
 
-def _answer_with_sources(service: Service, asked: AskBody) -> tuple[Answer, list[dict[str, Any]]]:
-    workspace, answer = answered(service, asked)
-    return answer, sources_of(workspace, answer)
+def _answer_with_sources(service: Service, asked: AskBody, note: str) -> Answered:
+    answer = answered(service, asked)
+    return answer, answer_object(answer)["sources"], _listed(answer) + note
 
 
-async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncIterator[bytes]:
+async def _streamed(
+    ask: Ask, reply: dict[str, Any], with_usage: bool, idle_s: float
+) -> AsyncIterator[bytes]:
     """Yield the chunks of a reply."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
@@ -174,32 +193,29 @@ async def _streamed(ask: Ask, reply: dict[str, Any], with_usage: bool) -> AsyncI
         return event({**reply, "object": "chat.completion.chunk", "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
-    sources: list[dict[str, Any]] = []
-
-    def answered_with_sources() -> Answer:
-        answer, found = ask()
-        sources.extend(found)
-        return answer
-
     shown, is_void = "", False
     try:
-        async for item in arriving(answered_with_sources):
+        async for item in arriving(ask, idle_s):
+            if isinstance(item, bytes):
+                yield item
+                continue
             if isinstance(item, Words):
                 is_void = is_void or (item.text is None and shown != "")
                 if item.text and not is_void:
                     shown += item.text
                     yield chunk({"content": item.text})
                 continue
+            answer, sources, ending = item
             if shown and is_void:  # what was sent cannot be taken back
                 yield chunk({"content": "\n\n"})
             if not shown or is_void:
-                for line in item.numbered_text.splitlines(keepends=True):
+                for line in answer.numbered_text.splitlines(keepends=True):
                     yield chunk({"content": line})
-            if listed := _listed(item):
-                yield chunk({"content": listed})
+            if ending:
+                yield chunk({"content": ending})
             yield chunk({}, "stop", citations=sources)
             if with_usage:
-                usage = {"choices": [], "usage": _usage(item)}
+                usage = {"choices": [], "usage": _usage(answer)}
                 yield event({**reply, "object": "chat.completion.chunk", **usage})
     except Exception as error:
         yield event({"error": error_of(error)[1]})
@@ -221,26 +237,6 @@ def _usage(answer: Answer) -> dict[str, int]:
         "completion_tokens": tokens[1],
         "total_tokens": sum(tokens),
     }
-
-
-def task_reply(text: str, corpus: str) -> str | None:
-    """Return the JSON that a front end requests about a conversation; None: it is a question.
-
-    A title is the first question, tags are the corpus. Of follow-ups, searches and completions
-    there are none.
-    """
-    history, form = _HISTORY.search(text), _FORMAT.search(text)
-    if not _TASK.match(text) or not history or not form:
-        return None
-    if form["begins"] == "[":
-        return json.dumps({form["key"]: [corpus] if form["key"] == "tags" else []})
-    return json.dumps({form["key"]: _title(history[1]) if form["key"] == "title" else ""})
-
-
-def _title(history: str) -> str:
-    """Return the first question of a conversation, at most so long."""
-    first = _FIRST.search(history)
-    return shorten(first[1], _LONGEST, placeholder=" …") if first else ""
 
 
 ENDPOINTS = [

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -42,16 +42,6 @@ class SqlLimits:
     memory_mib: int = 1024
 
 
-@dataclass(frozen=True)
-class SqlRows:
-    """Rows of a query; `is_truncated` if it has more than the limits allow."""
-
-    columns: Sequence[str]
-    types: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    is_truncated: bool
-
-
 class SqlSandbox:
     """Runs queries over the tables of a store, as `gsum sql` shows them."""
 
@@ -62,8 +52,10 @@ class SqlSandbox:
         self._catalogues: dict[frozenset[str], tuple[set[str], Path]] = {}
         self._lock = Lock()
 
-    def run(self, query: str, corpora: Collection[str]) -> SqlRows:
-        """Return the rows of a SELECT over the tables of some corpora.
+    def run(self, query: str, corpora: Collection[str]) -> dict[str, Any]:
+        """Return `columns`, `types` and `rows` of a SELECT over the tables of some corpora.
+
+        `is_truncated`: it has more rows than the limits allow.
 
         Raise `SqlError` if it is no single SELECT, fails, reads no table, or exceeds a limit.
         """
@@ -86,7 +78,7 @@ class SqlSandbox:
         reply = json.loads(ended.stdout)
         if error := reply.get("error"):
             raise SqlError(f"SQL: {error}")
-        return SqlRows(**reply)
+        return reply
 
     def job(self, query: str, corpora: Collection[str]) -> dict[str, Any]:
         """Return what the process of a query is given, see `sql_child.py`."""

@@ -6,6 +6,7 @@ import readline
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import ask
 from gsum_assets.answering.conversation import Conversation
-from gsum_assets.answering.renderings import answer_lines
+from gsum_assets.answering.renderings import AnswerObject, answer_lines
 from gsum_assets.answering.scope import find_document
 from gsum_assets.cli.main import main
 from gsum_assets.cli.prompt import typed_lines
@@ -269,20 +270,18 @@ def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatc
     lines = "What met the boat?\nand why?\n/method gor\n/method\n\n"
     result = CliRunner().invoke(main, arguments, input=lines)
     first, second = map(json.loads, result.stdout.splitlines())
-    assert list(first) == [
-        *("question", "understood", "answer", "is_refusal", "probability", "sentences"),
-        *("passages", "explanation", "method", "note", "model", "usage"),
-    ]
+    assert first.keys() == {field.name for field in fields(AnswerObject)}
     assert (first["question"], first["understood"]) == ("What met the boat?", None)
     assert second["understood"] == "why? (met, boat)"
     assert (first["method"], first["model"]) == ("bm25", "extractive")
     assert first["usage"]["calls"] == 1
-    assert [p["number"] for p in first["passages"]] == list(range(1, len(first["passages"]) + 1))
-    assert sorted(p["rank"] for p in first["passages"]) == [p["number"] for p in first["passages"]]
+    assert [s["number"] for s in first["sources"]] == list(range(1, len(first["sources"]) + 1))
+    assert {s["node_id"] for s in first["sources"]} == {p["node_id"] for p in first["passages"]}
+    assert all(s["end"] - s["start"] == len(s["text"]) for s in first["sources"])
     assert {p["document_id"] for p in first["passages"]} <= DOCUMENTS
     assert "gor.record_nodes" in result.stderr
     single = CliRunner().invoke(main, [*arguments, "What met the boat?"])
-    assert json.loads(single.stdout)["answer"] == first["answer"]
+    assert json.loads(single.stdout)["text"] == first["text"]
 
     def fail(*_: object) -> Answer:
         raise CorpusError("no such thing")

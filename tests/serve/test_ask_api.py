@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from gsum_assets.answering.ask import ask as direct_answer
+from gsum_assets.answering.renderings import answer_object
 from gsum_assets.answering.workspace import open_workspace
-from gsum_assets.serve.ask_api import answer_object
 from tests.conftest import CORPUS, House
 from tests.serve.conftest import DOCUMENTS, SECRETS
 
@@ -21,7 +21,8 @@ def ask(client: TestClient, **body: object) -> dict:
 
 
 def events(text: str) -> list[tuple[str, dict]]:
-    blocks = [block.split("\n") for block in text.strip().split("\n\n")]
+    first, *blocks = [block.split("\n") for block in text.strip().split("\n\n")]
+    assert first[0].startswith(": ")  # so that a proxy has something from the start
     return [
         (name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
         for name, data in blocks
@@ -70,7 +71,7 @@ def test_an_answer_is_that_of_a_process_of_its_own(
     workspace = open_workspace(indexed.home, indexed.pipeline().workspace.models, quick=True)
     for explain in (False, True):
         found = direct_answer(workspace, CORPUS, QUESTION, method, explain=explain)
-        alone = json.loads(json.dumps(answer_object(workspace, found)))
+        alone = json.loads(json.dumps(answer_object(found)))
         served = ask(client, method=method, explain=explain)
         assert served.pop("usage").keys() == alone.pop("usage").keys()
         assert served == alone
@@ -154,6 +155,13 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: str | byt
     assert reply.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["/v1/completions", "/api/nothing", "/nothing"])
+def test_an_unknown_address_is_not_found(client: TestClient, method: str, path: str) -> None:
+    reply = client.request(method, path)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "unknown_path")
+
+
 def test_the_state_of_corpora_is_listed(client: TestClient) -> None:
     corpora = client.get("/api/corpora").json()["corpora"]
     state = {c["corpus"]: c for c in corpora}[CORPUS]
@@ -165,6 +173,12 @@ def test_the_state_of_corpora_is_listed(client: TestClient) -> None:
 
 def test_every_route_is_described(client: TestClient) -> None:
     described = client.get("/api/openapi.json").json()
+    replies = described["paths"]["/api/ask"]["post"]["responses"]
+    answer = replies["200"]["content"]["application/json"]["schema"]
+    sources = described["components"]["schemas"]["NumberedSource"]
+    given = ask(client)
+    assert given.keys() == answer["properties"].keys()
+    assert given["sources"][0].keys() == sources["properties"].keys()
     assert "/api/graph/nodes" in described["paths"]
     for path, operations in described["paths"].items():
         for method in operations:

@@ -183,6 +183,29 @@ def test_errors_say_what_to_do(service: Service) -> None:
     anyio.run(talk)
 
 
+def test_unknown_arguments_are_errors_and_null_is_a_default(service: Service) -> None:
+    async def talk() -> None:
+        async with in_process(service) as client:
+            for tool in ("ask", "search"):
+                word = {"ask": "question", "search": "query"}[tool]
+                message = await error_of(client, tool, **{word: "oak", "document": "mill"})
+                assert message.endswith("has no argument 'document'; did you mean 'document_id'?")
+            message = await error_of(client, "list_corpora", corpus="harbour")
+            assert message == "tool 'list_corpora' has no argument 'corpus'"
+            plain = quoted(await text_of(client, "search", query="oak", document_id="mill"))
+            assert {row["document_id"] for row in plain["passages"]} == {"mill"}
+            none = {"k": None, "corpus": None, "method": None}
+            text = await text_of(client, "search", query="oak", document_id="mill", **none)
+            assert quoted(text) == plain
+            assert "question" in await error_of(client, "ask", question=None)
+            first = plain["passages"][0]["passage_id"]
+            read = quoted(await text_of(client, "read_passage", passage_id=first, around=None))
+            assert read["passage_id"] == first
+            assert first in [row["passage_id"] for row in read["passages"]]
+
+    anyio.run(talk)
+
+
 def test_an_error_of_the_program_shows_nothing_of_itself(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

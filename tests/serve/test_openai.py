@@ -1,9 +1,13 @@
 """The official client of OpenAI over HTTP: lists, asks, streams, continues a conversation."""
 
+import base64
 import json
+import os
 import re
+import time
 from collections.abc import Iterator
 
+import httpx
 import openai  # noqa: TID253
 import pytest
 from starlette.testclient import TestClient
@@ -11,6 +15,7 @@ from starlette.testclient import TestClient
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.app import new_app
 from gsum_assets.serve.http import pass_words_on
+from gsum_assets.serve.limits import Limits
 from gsum_assets.serve.openai_api import ChatBody
 from gsum_assets.serve.service import Service
 from gsum_resources.models.by_work import Models
@@ -18,7 +23,7 @@ from gsum_resources.protocols.models import OnReply, Reply, Request
 from gsum_resources.settings.schema import Settings
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords
-from tests.serve.conftest import SECRETS, client_of
+from tests.serve.conftest import SECRETS, client_of, served
 
 MODEL = f"{CORPUS}/bm25"
 QUESTION = {"role": "user", "content": "What met the boat of cedar?"}
@@ -107,19 +112,135 @@ def test_messages_become_a_question_and_its_history() -> None:
             ],
         }
     )
-    asked = body.as_question("board", "bm25")
-    assert asked.question == "And who else?"
-    assert [(t.question, t.answer) for t in asked.history] == [("Who paid?", "Ann did.")]
+    turns, last = body.conversation()
+    assert last.text == "And who else?"
+    assert [(t.question, t.answer) for t in turns] == [("Who paid?", "Ann did.")]
+
+
+@pytest.mark.parametrize("messages", [[], [{"role": "system", "content": "x"}]])
+def test_a_conversation_must_have_a_question(client: TestClient, messages: list) -> None:
+    reply = client.post("/v1/chat/completions", json={"model": MODEL, "messages": messages})
+    assert reply.status_code == 400
+    assert "messages" in reply.json()["error"]["message"]
+
+
+def picture(size: int) -> dict:
+    data = base64.b64encode(os.urandom(size)).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+
+SAID = {"role": "assistant", "content": "It met"}
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
 @pytest.mark.parametrize(
     "messages",
-    [[], [{"role": "system", "content": "x"}], [QUESTION, {"role": "assistant", "content": "x"}]],
+    [
+        [QUESTION, SAID],  # to be continued
+        [QUESTION, {"role": "assistant", "content": None, "tool_calls": [CALL]}]
+        + [{"role": "tool", "tool_call_id": "1", "content": "done"}],
+        [{"role": "system", "content": "Be brief, with a title."}, QUESTION],
+        [{"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}, QUESTION],
+        [{"role": "user", "content": [picture(9), {"type": "text", "text": QUESTION["content"]}]}],
+    ],
 )
-def test_a_conversation_must_end_with_a_question(client: TestClient, messages: list) -> None:
-    reply = client.post("/v1/chat/completions", json={"model": MODEL, "messages": messages})
-    assert reply.status_code == 400
-    assert "messages" in reply.json()["error"]["message"]
+def test_conversations_are_answered_as_clients_send_them(
+    official: openai.OpenAI, messages: list
+) -> None:
+    alone = official.chat.completions.create(model=MODEL, messages=[QUESTION])
+    reply = official.chat.completions.create(model=MODEL, messages=messages)
+    assert reply.choices[0].message.content == alone.choices[0].message.content
+
+
+def test_large_pictures_are_no_hindrance(official: openai.OpenAI, indexed: House) -> None:
+    alone = {"role": "user", "content": [picture(2**20)]}
+    reply = official.chat.completions.create(model=MODEL, messages=[alone])
+    answer = reply.choices[0].message
+    assert "not read here" in (answer.content or "")
+    n_requests = len(indexed.model.requests)
+    before = [alone, {"role": "assistant", "content": answer.content}]
+    later = {"role": "user", "content": "What met the lamp of ash?"}
+    reply = official.chat.completions.create(model=MODEL, messages=[*before, later])
+    assert reply.model_extra["citations"]
+    assert [r.question for r in indexed.model.requests[n_requests:]] == [later["content"]]
+
+
+def test_a_header_names_what_is_not_used(official: openai.OpenAI) -> None:
+    given = {"n": 2, "stop": ["boat"], "max_tokens": 5, "temperature": 0.5, "seed": 3}
+    for stream in (False, True):
+        raw = official.chat.completions.with_raw_response.create(
+            model=MODEL, messages=[QUESTION], stream=stream, extra_body={"x\r\ny": 2}, **given
+        )
+        assert raw.headers["warning"] == f'299 gsum "not used: {", ".join(sorted(given))}"'
+    raw = official.chat.completions.with_raw_response.create(
+        model=MODEL, messages=[QUESTION], n=1, stop=None
+    )
+    assert "warning" not in raw.headers
+
+
+class Thinking(FirstWords):
+    """A model that writes a word, thinks for some time, and writes another one, twice."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(name=f"thinking-{seconds}")
+        self._seconds = seconds
+
+    def complete(self, requests: list[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        pass_words_on("One ")
+        for word in ("two ", "three"):
+            time.sleep(self._seconds)
+            pass_words_on(word)
+        return super().complete(requests, on_reply)
+
+
+@pytest.fixture
+def thinking(
+    indexed: House, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The address of a service that comments every 0.1 s and gives up after 2 s of silence."""
+    monkeypatch.setattr("gsum_assets.serve.http.COMMENT_S", 0.1)
+    overrides = {"embedding_model": indexed.embedder, "language_model": Thinking(request.param)}
+    models = Models(Settings(), indexed.store, TABLES["llm_calls"], overrides)
+    limits = Limits(idle_s=2)
+    with served(new_app(Service.over(indexed.home, models), limits=limits), limits) as address:
+        yield address
+
+
+def asking(word: str) -> dict:
+    question = {"role": "user", "content": f"What met the {word} of cedar?"}
+    return {"model": MODEL, "messages": [question], "stream": True}  # no stored reply is streamed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thinking", [1.2], indirect=True)
+def test_a_slow_answer_is_whole_and_never_silent(thinking: str) -> None:
+    with openai.OpenAI(base_url=f"{thinking}/v1", api_key="none", timeout=1) as client:
+        chunks = list(client.chat.completions.create(**asking("lamp")))
+    assert "One two three" in "".join(c.choices[0].delta.content or "" for c in chunks)
+    body = {"corpus": CORPUS, "question": "What met the coin?", "method": "bm25", "stream": True}
+    for path, sent in {"/v1/chat/completions": asking("river"), "/api/ask": body}.items():
+        with httpx.stream("POST", f"{thinking}{path}", json=sent, timeout=1) as reply:
+            lines = [line for line in reply.iter_lines() if line]
+        assert sum(line.startswith(": ") for line in lines) > 5
+        assert lines[-1] == "data: [DONE]" or "event: answer" in lines
+        assert not any('"error"' in line for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thinking", [3.0], indirect=True)
+def test_an_answer_that_stops_ends_with_an_error(thinking: str) -> None:
+    late = "nothing of the answer arrived for 2 s; .* --idle-timeout"
+    with openai.OpenAI(base_url=f"{thinking}/v1", api_key="none", max_retries=0) as client:
+        chunks = client.chat.completions.create(**asking("winter"))
+        with pytest.raises(openai.APIError, match=late):
+            list(chunks)
+        with pytest.raises(openai.InternalServerError, match=late):
+            client.chat.completions.create(**asking("mirror") | {"stream": False})
+    text = httpx.post(f"{thinking}/v1/chat/completions", json=asking("signal")).text
+    assert text.endswith("data: [DONE]\n\n")
+    body = {"corpus": CORPUS, "question": "What met the door?", "method": "bm25", "stream": True}
+    events = httpx.post(f"{thinking}/api/ask", json=body).text
+    assert re.search(f"event: error\ndata: .*{late}", events)
 
 
 class Talking(FirstWords):

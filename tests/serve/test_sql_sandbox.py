@@ -88,19 +88,19 @@ def files_in(store: ParquetStore) -> dict[str, int]:
 
 def test_rows_with_columns_and_types(sandbox: SqlSandbox) -> None:
     rows = sandbox.run("select corpus, position, text from chunks order by all", ["open"])
-    assert rows.columns == ["corpus", "position", "text"]
-    assert rows.types == ["VARCHAR", "INTEGER", "VARCHAR"]
-    assert rows.rows == [["open", i, "for all to read"] for i in range(3)]
-    assert not rows.is_truncated
+    assert rows["columns"] == ["corpus", "position", "text"]
+    assert rows["types"] == ["VARCHAR", "INTEGER", "VARCHAR"]
+    assert rows["rows"] == [["open", i, "for all to read"] for i in range(3)]
+    assert not rows["is_truncated"]
 
 
 def test_views_and_their_list(sandbox: SqlSandbox) -> None:
     query = "select table_name, corpus, row_count from provenance"
-    assert sandbox.run(query, ["open"]).rows == [["chunks", "open", 3]]
+    assert sandbox.run(query, ["open"])["rows"] == [["chunks", "open", 3]]
     rows = sandbox.run("show tables", ["open"])
-    assert len(rows.rows) == LIMITS.rows
-    assert rows.is_truncated
-    described = sandbox.run("describe chunks", ["open"]).rows
+    assert len(rows["rows"]) == LIMITS.rows
+    assert rows["is_truncated"]
+    described = sandbox.run("describe chunks", ["open"])["rows"]
     assert [row[0] for row in described][:3] == ["corpus", "bucket", "chunk_id"]
 
 
@@ -116,7 +116,9 @@ def test_tables_of_an_object_store() -> None:
 
 def test_values_that_json_lacks_are_texts(sandbox: SqlSandbox) -> None:
     query = "select date '2024-01-02', 'NaN'::float, 1.50::decimal(4, 2), map {'k': [1]}, {'a': 1}"
-    assert sandbox.run(query, ["open"]).rows == [["2024-01-02", None, "1.50", {"k": [1]}, {"a": 1}]]
+    assert sandbox.run(query, ["open"])["rows"] == [
+        ["2024-01-02", None, "1.50", {"k": [1]}, {"a": 1}]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -245,21 +247,21 @@ def test_a_query_that_fills_memory_is_ended(sandbox: SqlSandbox, query: str) -> 
 
 def test_rows_without_end_are_cut(sandbox: SqlSandbox) -> None:
     rows = sandbox.run("from range(1000000000000000)", ["open"])
-    assert rows.rows == [[i] for i in range(LIMITS.rows)]
-    assert rows.is_truncated
+    assert rows["rows"] == [[i] for i in range(LIMITS.rows)]
+    assert rows["is_truncated"]
     rows = sandbox.run("select repeat('x', 4000) from range(50)", ["open"])
-    assert len(rows.rows) == 2
-    assert rows.is_truncated
+    assert len(rows["rows"]) == 2
+    assert rows["is_truncated"]
 
 
 def test_a_table_that_gets_its_first_file_has_rows(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path / "warehouse"))
     sandbox = SqlSandbox(store, LIMITS)
-    assert sandbox.run("from chunks", ["open"]).rows == []
+    assert sandbox.run("from chunks", ["open"])["rows"] == []
     write_chunks(store, "open", "first")
-    assert sandbox.run("select text from chunks limit 1", ["open"]).rows == [["first"]]
+    assert sandbox.run("select text from chunks limit 1", ["open"])["rows"] == [["first"]]
     write_chunks(store, "open", "second")
-    assert sandbox.run("select text from chunks limit 1", ["open"]).rows == [["second"]]
+    assert sandbox.run("select text from chunks limit 1", ["open"])["rows"] == [["second"]]
 
 
 @pytest.mark.parametrize(
