@@ -72,6 +72,7 @@ class ChatBody(BaseModel):
     messages: list[Message] = Field(min_length=1, max_length=1_000)
     stream: bool | None = False
     stream_options: dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
 
     def conversation(self) -> tuple[list[Turn], Message]:
         """Return the questions and answers before the user's last message, and that message.
@@ -143,6 +144,9 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
 def _prepared(request: Request, body: ChatBody) -> Ask:
     """Return what answers a request: by the documents, unless it is about the chat itself."""
     corpus, method = corpus_and_method(request, body.model)
+    if (body.response_format or {}).get("type", "text") != "text":
+        message = "response_format: answers are texts with sources, not JSON; leave it out"
+        raise RequestError(400, "invalid_request", message)
     (turns, last), reply = body.conversation(), None
     if [m.role for m in body.messages if m.role not in _SYSTEM] == ["user"]:
         system = "\n".join(m.text for m in body.messages if m.role in _SYSTEM)

@@ -178,6 +178,16 @@ def test_a_header_names_what_is_not_used(official: openai.OpenAI) -> None:
     assert "warning" not in raw.headers
 
 
+def test_a_form_of_the_answer_is_refused(official: openai.OpenAI) -> None:
+    for kind in ("json_object", "json_schema"):
+        with pytest.raises(openai.BadRequestError, match="response_format: answers are texts"):
+            official.chat.completions.create(
+                model=MODEL, messages=[QUESTION], response_format={"type": kind}
+            )
+    text = {"type": "text"}
+    assert official.chat.completions.create(model=MODEL, messages=[QUESTION], response_format=text)
+
+
 class Thinking(FirstWords):
     """A model that writes a word, thinks for some time, and writes another one, twice."""
 
