@@ -130,15 +130,18 @@ def picture(size: int) -> dict:
 
 
 SAID = {"role": "assistant", "content": "It met"}
-CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
 
 
 @pytest.mark.parametrize(
     "messages",
     [
         [QUESTION, SAID],  # to be continued
-        [QUESTION, {"role": "assistant", "content": None, "tool_calls": [CALL]}]
-        + [{"role": "tool", "tool_call_id": "1", "content": "done"}],
+        [QUESTION, CALL, {"role": "tool", "tool_call_id": "1", "content": "done"}],
         [{"role": "system", "content": "Be brief, with a title."}, QUESTION],
         [{"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}, QUESTION],
         [{"role": "user", "content": [picture(9), {"type": "text", "text": QUESTION["content"]}]}],
