@@ -4,7 +4,7 @@ Sections are those of the paper (arXiv 2404.16130). Values that it does not give
 Microsoft's package where that is named, and ours otherwise.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -58,17 +58,10 @@ class MergingSettings(SettingsTable):
     aliases: bool = Field(
         default=True, description="merge other names of one entity where there is evidence (ours)"
     )
-    apart: list[tuple[str, str]] = Field(
+    apart: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
         default=[],
         description="pairs of names that are never merged, such as [['Lin', 'Dr Lin']] (ours)",
     )
-
-    @field_validator("apart", mode="before")
-    @classmethod
-    def _lists_are_pairs(cls, apart: Any) -> Any:
-        """Return the pairs of a TOML file, which has lists only, as tuples."""
-        is_list = isinstance(apart, list)
-        return [tuple(p) if isinstance(p, list) else p for p in apart] if is_list else apart
 
 
 class CommunitySettings(SettingsTable):

@@ -136,7 +136,7 @@ def test_a_question_names_what_may_be_several() -> None:
     found = resolve(
         mentions_of({"a": ["Anna Berg; Ann; Hask:place"], "b": ["Anna Berg; Ann; Lund:place"]}),
         chunks_of({}),
-        MergingSettings(apart=[("Anna Berg", "Ann")]),
+        MergingSettings(apart=[["Anna Berg", "Ann"]]),
     )
     assert names_apart("What did Judge ANNA BERG say?", found) == {}
     row = {**found.to_pylist()[0], "name_key": "kestrel [place]", "name": "Kestrel"}
