@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.graphrag.entity_names import Name
+from gsum_resources.store.arrow import pc
 
 _MOST_DOCUMENTS = 50  # a name in more of them is common knowledge
 
@@ -39,9 +40,12 @@ def mark_contexts(names: Mapping[str, Name]) -> None:
 
 def names_apart(question: str, aliases: pa.Table) -> dict[str, Sequence[str]]:
     """Return names of a question that may be several, with a document of each, from `aliases`."""
+    if "apart_document_ids" not in aliases.column_names:
+        return {}  # not run since an upgrade
     asked = name_key(question)
+    is_apart = pc.greater(pc.list_value_length(aliases["apart_document_ids"]), 0)
     return {
         row["name"]: row["apart_document_ids"]
-        for row in aliases.to_pylist()
-        if row["apart_document_ids"] and holds(asked, row["name_key"].partition(" [")[0])
+        for row in aliases.filter(is_apart).to_pylist()
+        if holds(asked, row["name_key"].partition(" [")[0])
     }
