@@ -32,7 +32,7 @@ from gsum_resources.text.summarize import SummarySettings
 from gsum_resources.text.vocabulary import count_tokens
 
 NAME = "extractive"
-VERSION = "20"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "21"
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,

@@ -13,9 +13,10 @@ from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
+from gsum_resources.text.speech import is_english
 from gsum_resources.text.vocabulary import content_stems, stem, word_list, word_set, words
 
-_COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
+_SHARED_WORDS = 1 / 3  # the other weight is that of the cosine
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
 _OTHER_ROW = 0.5  # factor where another row shares more words with the question
 _NEARLY = 0.02
@@ -55,7 +56,8 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         for name, s in zip(names, sentences, strict=True)
     ]
     shared = _shares(question, stems, above, [s.kind == "row" for s in sentences])
-    alone = _COSINE * relevant + _SHARED_WORDS * shared
+    by_words = _SHARED_WORDS if is_english(question) else 1 - _SHARED_WORDS
+    alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
     for i in range(1, len(sentences)):
         last, this = sentences[i - 1 : i + 1]
