@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,13 +48,16 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     stems = [
         frozenset(content_stems(f"{s.speaker} {s.text}{_spelled(s, period)}")) for s in sentences
     ]
-    # of prose that is about what its document is called, each sentence would count
-    names = [s.source if s.is_record else "" for s in sentences]
-    above = [
-        frozenset(content_stems(f"{name} {s.heading} {s.lead}"))
-        for name, s in zip(names, sentences, strict=True)
-    ]
-    shared = _shares(question, stems, above, [s.kind == "row" for s in sentences])
+    titles = [frozenset(content_stems(s.source)) for s in sentences]
+    above = [frozenset(content_stems(f"{s.heading} {s.lead}")) for s in sentences]
+    own, around = stems.copy(), above.copy()
+    for i, sentence in enumerate(sentences):
+        # of prose that is about what its document is called, each sentence would count
+        if sentence.is_record:
+            own[i] = (stems[i] | above[i] if sentence.kind == "row" else stems[i]) - titles[i]
+            around[i] = above[i] | titles[i]
+    held = [own_words | title for own_words, title in zip(stems, titles, strict=True)]
+    shared = _shares(question, own, around, held)
     by_words = _SHARED_WORDS if is_english(question) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
@@ -89,10 +91,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         bears *= [1 if i in about else asked.weight for i in range(len(sentences))]
     if rule_of(question).kind != "yes_no":
         bears *= [_NOTHING if says_nothing(s) else 1 for s in sentences]
-    titles = [frozenset(content_stems(s.source)) for s in sentences]
     bears *= [
-        _NOTHING if s.kind == "prose" and 2 * len(held & of) > len(held) else 1
-        for s, held, of in zip(sentences, stems, titles, strict=True)
+        _NOTHING if s.kind == "prose" and 2 * len(said & title) > len(said) else 1
+        for s, said, title in zip(sentences, stems, titles, strict=True)
     ]
     if period:
         within = [
@@ -160,27 +161,28 @@ def _near(
     around = [
         frozenset().union(named[i], *stems[max(0, i - 2) : i + 2]) for i in range(len(sentences))
     ]
-    return (_shares(question, stems, around, repeat(is_named)) >= share) | (relevant >= cosine)
+    own = around if is_named else stems
+    return (_shares(question, own, around, stems) >= share) | (relevant >= cosine)
 
 
 def _shares(
     question: str,
-    stems: Sequence[frozenset[str]],
-    above: Sequence[frozenset[str]],
-    are_rows: Iterable[bool] = repeat(False),
+    own: Sequence[frozenset[str]],
+    around: Sequence[frozenset[str]],
+    held: Sequence[frozenset[str]],
 ) -> np.ndarray:
-    """Return each sentence's share of the words of a question, by rarity, `(n_sentences,)`."""
+    """Return each sentence's share of the words of a question, `(n_sentences,)`.
+
+    A word counts by how few sentences have it in `held`, and less where only `around` has it.
+    """
     weights = {
-        word: math.log((len(stems) + 1) / (sum(word in held for held in stems) + 0.5))
+        word: math.log((len(held) + 1) / (sum(word in words_of for words_of in held) + 0.5))
         for word in dict.fromkeys(content_stems(question))
         if word not in CONTENTLESS and word not in _FOREIGN
     }
     shared = [
-        sum(
-            w * (1 if word in held else (1 if is_row else _ABOVE) * (word in context))
-            for word, w in weights.items()
-        )
-        for held, context, is_row in zip(stems, above, are_rows, strict=False)
+        sum(w * (1 if word in ours else _ABOVE * (word in others)) for word, w in weights.items())
+        for ours, others in zip(own, around, strict=True)
     ]
     return np.array(shared) / (sum(weights.values()) or 1.0)
 
