@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -70,9 +70,16 @@ def ask_all(questions: Sequence[Question], home: Path, tree: Path = ROOT) -> pd.
         row["collection"] = row.pop("folder").name
         row["words"] = None if answer.is_refusal else len(answer.text.split())
         row["read"] = graded(question, "\n".join(answer.sources["text"]), False, ()).kept
-        grade = graded(question, answer.text, answer.is_refusal, records_of(question))
+        quoted = without_labels(answer.text, answer.sources["title"])
+        grade = graded(question, quoted, answer.is_refusal, records_of(question))
         rows.append(row | grade._asdict())
     return pd.DataFrame(rows)
+
+
+def without_labels(answer: str, titles: Iterable[str]) -> str:
+    """Return an answer without the lines that only name one of the documents."""
+    lines = answer.splitlines()
+    return "\n".join(line for line in lines if not (line[-1:] == ":" and line[:-1] in titles))
 
 
 def tables(asked: pd.DataFrame) -> Iterator[Measurement]:

@@ -163,8 +163,7 @@ def _of_period(question: str, titles: Titles) -> tuple[Sequence[str], str]:
 def _sides(question: str, titles: Titles) -> list[list[str]]:
     """Return the documents for each of several numbers: "the rules of 2019 and 2024".
 
-    They have the number and the most other words of the question in their names; without such words
-    there are none.
+    They have the number and the most other words of the question in their names.
     """
     tokens = {i: {*_TOKEN.findall(f"{title} {i}".lower())} for i, title in titles.items()}
     asked = [*dict.fromkeys(_TOKEN.findall(question.lower()))]
@@ -174,7 +173,7 @@ def _sides(question: str, titles: Titles) -> list[list[str]]:
     for number in numbers if len(numbers) > 1 else ():
         shared = {i: len(others & of) for i, of in tokens.items() if number in of}
         most = max(shared.values(), default=0)
-        sides.append([i for i, n in shared.items() if n == most] if most else [])
+        sides.append([i for i, n in shared.items() if n == most])
     return sides if all(sides) else []
 
 

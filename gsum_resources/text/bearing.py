@@ -58,7 +58,8 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             around[i] = above[i] | titles[i]
     held = [own_words | title for own_words, title in zip(stems, titles, strict=True)]
     shared = _shares(question, own, around, held)
-    by_words = _SHARED_WORDS if is_english(question) else 1 - _SHARED_WORDS
+    is_known = is_english(question) and is_english(" ".join(s.text for s in sentences))
+    by_words = _SHARED_WORDS if is_known else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
     for i in range(1, len(sentences)):

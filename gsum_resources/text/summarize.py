@@ -12,7 +12,7 @@ from gsum_resources.text.bearing import bearing, is_about, is_stated
 from gsum_resources.text.periods import period_of, version_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading, says_nothing
+from gsum_resources.text.reading import CONTENTLESS, Reading, says_nothing
 from gsum_resources.text.selection import (
     SelectionSettings,
     is_question,
@@ -22,12 +22,12 @@ from gsum_resources.text.selection import (
 )
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
-from gsum_resources.text.vocabulary import FUNCTION_WORDS
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem
 
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
 _OF_A_NEWER = 0.65  # of what the best statement bears, for a newer one that may replace it
 _OF_A_DIFFERENCE = 0.35  # the same, for what tells the sides of a comparison apart
-_NOT_COMPARED = 0.3  # factor of what does not tell the sides of a comparison apart
+_COMPARING = frozenset(map(stem, ("compare", "change", "contrast", "differ", "different", "geändert", "number")))
 _LABEL_WORD = re.compile(r"\d+|[^\W\d_]+")
 _AS_MUCH = 0.9  # of what the older statement bears, for the newer one of the same thing
 _SAME_THING = 0.6  # cosine of two statements of one thing, perhaps with other numbers
@@ -84,11 +84,18 @@ def choose_sentences(
             selection = replace(selection, shortest=2 if fact else 3)  # "Marta did."
             prefers = not fact and kind != "comparison"
             likely = None if probabilities is None or not prefers else bears * probabilities
-            differing = _differing(reading)
-            if kind == "comparison" and differing.any():
-                bears = bears * np.where(differing, 1, _NOT_COMPARED)
-                settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
             enough = _enough(reading.sentences, bears, likely, fact, settings)
+            if kind == "comparison" and (sides := _sides(reading)):
+                on_subject = _on_subject(reading)
+                if not on_subject.any():
+                    settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
+                of_sides = [side & on_subject if (side & on_subject).any() else side for side in sides]
+                enough = np.logical_or.reduce(
+                    [
+                        side & _enough(reading.sentences, bears * side, None, False, settings)
+                        for side in of_sides
+                    ]
+                )
             wanted *= _current(reading, bears, enough, fact)
     elif is_brief:
         wanted = np.array([_SMALL_TALK if says_nothing(s) else 1.0 for s in reading.sentences])
@@ -128,27 +135,34 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
     return current
 
 
-def _differing(reading: Reading) -> np.ndarray:
-    """Return which sentences tell the sides of a comparison apart, `(n_sentences,)`.
+def _sides(reading: Reading) -> list[np.ndarray]:
+    """Return which sentences are of each side of a comparison, each `(n_sentences,)`.
 
     The sides are the documents in whose labels most words of the question stand, if they are not
-    the same, such as two years. What stands in all of them word for word does not differ.
+    the same, such as two years. What stands in all of them word for word is of none.
     """
-    asked = frozenset(_LABEL_WORD.findall(reading.question.lower())) - FUNCTION_WORDS
-    own = {s.source: asked & {*_LABEL_WORD.findall(s.source.lower())} for s in reading.sentences}
-    most = max(map(len, own.values()), default=0)
-    named = {source: words for source, words in own.items() if len(words) == most}
-    sides = named if len(set(map(frozenset, named.values()))) > 1 else {}
-    texts: dict[str, set[str]] = defaultdict(set)
-    for sentence in reading.sentences:
-        texts[sentence.text.casefold()].add(sentence.source)
-    return np.array(
-        [
-            len(sides) > 1 and s.source in sides and len(texts[s.text.casefold()]) < len(sides)
-            for s in reading.sentences
-        ],
-        bool,
-    )
+    asked = _label_words(reading.question) - FUNCTION_WORDS
+    named = [asked & _label_words(s.source) for s in reading.sentences]
+    most = max(map(len, named), default=0)
+    sides = [*dict.fromkeys(words for words in named if len(words) == most)]
+    texts: dict[str, set[frozenset[str]]] = defaultdict(set)
+    for sentence, words in zip(reading.sentences, named, strict=True):
+        texts[sentence.text.casefold()].add(words)
+    differs = [not texts[s.text.casefold()].issuperset(sides) for s in reading.sentences]
+    masks = [np.array(differs) & [words == side for words in named] for side in sides]
+    return masks if len(sides) > 1 else []
+
+
+def _on_subject(reading: Reading) -> np.ndarray:
+    """Return which sentences share a word with a comparison that is in no label of a sentence."""
+    labels = {stem for s in reading.sentences for stem in content_stems(s.source)}
+    subject = {*content_stems(reading.question)} - labels - CONTENTLESS - _COMPARING
+    texts = (f"{s.text} {s.heading} {s.lead}" for s in reading.sentences)
+    return np.array([not subject.isdisjoint(content_stems(text)) for text in texts], bool)
+
+
+def _label_words(text: str) -> frozenset[str]:
+    return frozenset(_LABEL_WORD.findall(text.lower()))
 
 
 def _enough(
