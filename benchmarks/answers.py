@@ -78,8 +78,9 @@ def ask_all(questions: Sequence[Question], home: Path, tree: Path = ROOT) -> pd.
 
 def without_labels(answer: str, titles: Iterable[str]) -> str:
     """Return an answer without the lines that only name one of the documents."""
+    names = tuple(titles)
     lines = answer.splitlines()
-    return "\n".join(line for line in lines if not (line[-1:] == ":" and line[:-1] in titles))
+    return "\n".join(line for line in lines if not (line.endswith(":") and line.startswith(names)))
 
 
 def tables(asked: pd.DataFrame) -> Iterator[Measurement]:

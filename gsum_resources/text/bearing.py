@@ -28,7 +28,8 @@ _BY_OTHERS = 0.35  # factor where the question names a speaker
 _NOTHING = 0.4  # factor of "Good point", unless it may answer yes or no, and of a document's title
 _OTHER_TIME = 0.4  # factor where the document is not of the period that the question names
 _REFERS_BACK = 0.9  # of what a sentence bears, for "Two voted against" behind it
-_FOREIGN = frozenset(map(stem, word_list("foreign_function_words")))
+FOREIGN = frozenset(map(stem, word_list("foreign_function_words")))
+"""Stems of function words of other languages."""
 _GENERAL = frozenset(map(stem, word_set("decide decided decision decisions agreed new resolved")))
 _LITTLE_SHARED, _LITTLE_COSINE = 0.25, 0.45  # of a sentence that is about the question
 _LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is asked for
@@ -179,7 +180,7 @@ def _shares(
     weights = {
         word: math.log((len(held) + 1) / (sum(word in words_of for words_of in held) + 0.5))
         for word in dict.fromkeys(content_stems(question))
-        if word not in CONTENTLESS and word not in _FOREIGN
+        if word not in CONTENTLESS and word not in FOREIGN
     }
     shared = [
         sum(w * (1 if word in ours else _ABOVE * (word in others)) for word, w in weights.items())

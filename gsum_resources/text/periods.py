@@ -19,6 +19,12 @@ _VERSION = re.compile(
     r"|\b(?P<draft>draft|entwurf)\b|\b(?:final|corrected|revised|korrigiert|endgültig)\b",
     re.IGNORECASE,
 )
+_CHANGES = re.compile(
+    r"\b(?:moved|instead|no longer|replac\w+|takes? over|took over|postponed|corrected|wrong|new|now"
+    r"|raised|lowered|increased|reduced|cancel\w+|statt|stattdessen|nicht mehr|verschoben|verlegt"
+    r"|ersetzt|neuen?|jetzt|nun|désormais|remplac\w+|déplac\w+)\b",
+    re.IGNORECASE,
+)
 _FINAL = 10**6
 _LATER = "~"  # behind each digit and "-"
 
@@ -48,6 +54,11 @@ def dates_in(text: str) -> list[str]:
 def date_of(source: str) -> str:
     """Return the date in the label of a passage, "Minutes (2024-05-06), page 2"; "" for none."""
     return next(reversed(dates_in(source)), "")
+
+
+def changes(text: str) -> bool:
+    """Return whether a statement says that something is no longer as it was."""
+    return _CHANGES.search(text) is not None
 
 
 def version_of(source: str) -> tuple[str, int]:

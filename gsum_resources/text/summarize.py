@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gsum_resources.text.asked_for import NOW
-from gsum_resources.text.bearing import bearing, is_about, is_stated
-from gsum_resources.text.periods import period_of, version_of
+from gsum_resources.text.bearing import FOREIGN, bearing, is_about, is_stated
+from gsum_resources.text.periods import changes, period_of, version_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import CONTENTLESS, Reading, says_nothing
@@ -26,8 +26,11 @@ from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem
 
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
 _OF_A_NEWER = 0.65  # of what the best statement bears, for a newer one that may replace it
+_OF_A_CHANGE = 0.55  # the same, for a newer one that says what has changed
 _OF_A_DIFFERENCE = 0.35  # the same, for what tells the sides of a comparison apart
-_COMPARING = frozenset(map(stem, ("compare", "change", "contrast", "differ", "different", "geändert", "number")))
+_COMPARING = frozenset(
+    map(stem, ("compare", "change", "contrast", "differ", "different", "geändert", "number"))
+)
 _LABEL_WORD = re.compile(r"\d+|[^\W\d_]+")
 _AS_MUCH = 0.9  # of what the older statement bears, for the newer one of the same thing
 _SAME_THING = 0.6  # cosine of two statements of one thing, perhaps with other numbers
@@ -89,7 +92,9 @@ def choose_sentences(
                 on_subject = _on_subject(reading)
                 if not on_subject.any():
                     settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
-                of_sides = [side & on_subject if (side & on_subject).any() else side for side in sides]
+                of_sides = [
+                    side & on_subject if (side & on_subject).any() else side for side in sides
+                ]
                 enough = np.logical_or.reduce(
                     [
                         side & _enough(reading.sentences, bears * side, None, False, settings)
@@ -114,7 +119,8 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
     """Return which sentences are enough, without those that newer documents replace.
 
     Where the question asks for the newest, only those of the newest document; for a fact, a newer
-    statement of nearly the same, such as another sum, replaces the older one.
+    statement of nearly the same, such as another sum, replaces the older one; one that says that
+    something changed stands behind it.
     """
     dates = [version_of(sentence.source) for sentence in reading.sentences]
     asks_for_newest = NOW.search(reading.question) is not None
@@ -127,6 +133,13 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
         newest = max((dates[i] for i in dated), default=("", 0))
         return near & [date == newest for date in dates] if dated else enough
     current, period = enough.copy(), period_of(reading.question)
+    if not period:
+        latest = max(dates[i] for i in np.flatnonzero(enough))
+        says_so = [
+            any(d) and d > latest and changes(s.text)
+            for d, s in zip(dates, reading.sentences, strict=True)
+        ]
+        current |= states & says_so & (bears >= _OF_A_CHANGE * bears[enough].max())
     for i in dated if not period else [i for i in dated if period.has(dates[i][0])]:
         alike = reading.vectors @ reading.vectors[i] >= _SAME_THING
         older = alike & enough & (bears[i] >= _AS_MUCH * bears) & [d < dates[i] for d in dates]
@@ -156,7 +169,7 @@ def _sides(reading: Reading) -> list[np.ndarray]:
 def _on_subject(reading: Reading) -> np.ndarray:
     """Return which sentences share a word with a comparison that is in no label of a sentence."""
     labels = {stem for s in reading.sentences for stem in content_stems(s.source)}
-    subject = {*content_stems(reading.question)} - labels - CONTENTLESS - _COMPARING
+    subject = {*content_stems(reading.question)} - labels - CONTENTLESS - FOREIGN - _COMPARING
     texts = (f"{s.text} {s.heading} {s.lead}" for s in reading.sentences)
     return np.array([not subject.isdisjoint(content_stems(text)) for text in texts], bool)
 
