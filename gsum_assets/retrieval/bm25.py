@@ -38,7 +38,8 @@ K1, B = 1.5, 0.75
 class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection.
 
-    Added is BM25 in the documents' names, so that a passage of "Jane Doe" need not name her.
+    Added is BM25 in the documents' names times the share of the name that the question has, so that
+    a passage of "Jane Doe" need not name her, and one word of a long title counts little.
     """
 
     def __init__(self, collection: Collection, words: Words | None = None) -> None:
@@ -56,7 +57,7 @@ class Bm25:
         of_texts = (index.scores(questions.texts) for index in (self._nodes, self._documents))
         if self._names is None:
             return Scores(*of_texts)
-        named = self._names.scores(questions.texts)
+        named = self._names.scores(questions.texts) * self._names.shares(questions.texts)
         return Scores(*map(np.add, of_texts, (named[:, self._owners], named)))
 
 
@@ -190,7 +191,7 @@ class Bm25Index:
         lengths = np.concatenate([segment.lengths for segment in segments])
         mean = lengths.sum() / max(1, len(lengths)) or 1.0  # no text has a term: nothing is divided
         norms = K1 * ((1 - B) + B * lengths / mean)
-        self._norms = norms.astype(np.float32)
+        self._lengths, self._norms = lengths, norms.astype(np.float32)
         self._ends = np.cumsum([0, *(len(segment.lengths) for segment in segments)]).tolist()
 
     @classmethod
@@ -206,6 +207,17 @@ class Bm25Index:
                 for texts, values in self._values(np.uint64(hash_of(term))):
                     row[texts] += values
         return scores
+
+    def shares(self, queries: Sequence[str]) -> np.ndarray:
+        """Return the share of each text's terms that each query has, `(n_queries, n_texts)`."""
+        n_shared = np.zeros((len(queries), len(self._norms)), np.float32)
+        for row, query in zip(n_shared, queries, strict=True):
+            for term in set(self._split(query)):
+                number = np.uint64(hash_of(term))
+                for first, segment in zip(self._ends, self._segments, strict=False):
+                    texts, counts = segment.postings(number)
+                    row[texts + first] += counts
+        return n_shared / np.maximum(self._lengths, 1)
 
     def having(self, term: str) -> np.ndarray:
         """Return the numbers of the texts that have a term, ascending."""

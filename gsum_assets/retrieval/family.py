@@ -48,7 +48,7 @@ FAMILY = Family(
             _rank,
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", "query_embeddings"),
-            code_version="6",
+            code_version="7",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
     ),
