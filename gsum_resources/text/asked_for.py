@@ -3,13 +3,20 @@
 import re
 from typing import NamedTuple
 
+from gsum_resources.text.dates import MONTHS
+
+_TIME = (
+    r"\b\d{1,2}(?:[.:]\d\d\b|(?:st|nd|rd|th)\b|\. [A-Z]| ?[ap]\.?m\b| ?o'clock| ?Uhr| ?h\b)"
+    r"|\b(?:(?:1[5-9]|20)\d\d|daily|weekly|monthly|yearly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    r"|today|tonight|yesterday|tomorrow|spring|summer|autumn|winter|(?:mon|diens|donners|frei|sams"
+    r"|sonn)tags?|mittwochs?|heute|gestern|morgen|frühling|herbst"
+    rf"|{'|'.join(name for name in MONTHS if len(name) > 3)})\b|月|年|日"
+)
 _COUNTED = (
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six"
-    r"|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty\S*|hundreds?|thousands?"
-    r"|millions?|dozens?|half|twice|daily|weekly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today"
-    r"|yesterday|tomorrow|january|february|march|april|june|july|august|september|october|november"
-    r"|december|spring|summer|autumn|winter|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert"
-    r"|tausend|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille)\b|[一二三四五六七八九十百千万]"
+    rf"\d|{_TIME}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four"
+    r"|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty\S*|hundreds?"
+    r"|thousands?|millions?|dozens?|half|twice|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn"
+    r"|hundert|tausend|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille)\b|[一二三四五六七八九十百千万]"
 )
 
 
@@ -50,9 +57,16 @@ _FORMS = (
         r"\b(?:which|what|welchem?) (?:year|jahr)\b", r"\b(?:1[5-9]|20)\d\d\b", 0.6, is_needed=True
     ),
     _Form(
+        r"^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|time))\b"
+        r"|^\W*(?:(?:ab|bis|seit) )?(?:wann|quand)\b",
+        _TIME,
+        0.6,
+        is_needed=True,
+        may_be_vague=True,
+    ),
+    _Form(
         r"\bhow (?:many|much|long|far|often|big|large|tall|high|wide|deep|fast)\b"
-        r"|^\W*(?:(?:on|at|in|since|until) )?(?:when|what (?:date|day|time))\b"
-        r"|^\W*(?:wann|wie ?viele?|wie (?:lange|oft|hoch|weit|groß)|quand|combien)\b",
+        r"|^\W*(?:wie ?viele?|wie (?:lange|oft|hoch|weit|groß)|combien)\b",
         _COUNTED,
         0.6,
         is_needed=True,

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -138,11 +138,19 @@ def is_stated(question: str, sentences: Sequence[Sentence], relevant: np.ndarray
         return True
     (asked,) = needed
     near = _near(asked.others, sentences, relevant, _LEAST_SHARED, _LEAST_COSINE)
-    forms = [asked.has, VAGUE] if asked.may_be_vague else [asked.has]
-    return any(
-        is_near and any(form.search(sentence.text) for form in forms)
-        for sentence, is_near in zip(sentences, near, strict=True)
-    )
+    stated = [s.text for s, is_near in zip(sentences, near, strict=True) if is_near]
+    return has_asked(question, stated)
+
+
+def has_asked(question: str, texts: Iterable[str]) -> bool:
+    """Return whether one of some texts has the number or date that a question asks for, if any."""
+    forms = [
+        form
+        for asked in asked_for(question)
+        if asked.is_needed
+        for form in ([asked.has, VAGUE] if asked.may_be_vague else [asked.has])
+    ]
+    return not forms or any(form.search(text) for text in texts for form in forms)
 
 
 def _near(

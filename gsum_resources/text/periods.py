@@ -20,9 +20,9 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|instead|no longer|replac\w+|takes? over|took over|postponed|corrected|wrong|new|now"
-    r"|raised|lowered|increased|reduced|cancel\w+|statt|stattdessen|nicht mehr|verschoben|verlegt"
-    r"|ersetzt|neuen?|jetzt|nun|désormais|remplac\w+|déplac\w+)\b",
+    r"\b(?:moved|instead|no longer|replac\w+|takes? over|took over|postponed|corrected|wrong|new"
+    r"|now|raised|lowered|increased|reduced|cancel\w+|statt|stattdessen|nicht mehr|verschoben"
+    r"|verlegt|ersetzt|neuen?|jetzt|nun|désormais|remplac\w+|déplac\w+)\b",
     re.IGNORECASE,
 )
 _FINAL = 10**6

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gsum_resources.text.asked_for import NOW
-from gsum_resources.text.bearing import FOREIGN, bearing, is_about, is_stated
+from gsum_resources.text.bearing import FOREIGN, bearing, has_asked, is_about, is_stated
 from gsum_resources.text.periods import changes, period_of, version_of
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
@@ -80,28 +80,12 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            fact, kind = is_settled_by_one(reading.question), rule_of(reading.question).kind
-            states = is_stated if kind == "fact" else is_about
-            if not states(reading.question, reading.sentences, relevant):
+            answers = _answering(reading, relevant, bears, probabilities, settings)
+            if not answers.any():
                 return []
-            selection = replace(selection, shortest=2 if fact else 3)  # "Marta did."
-            prefers = not fact and kind != "comparison"
-            likely = None if probabilities is None or not prefers else bears * probabilities
-            enough = _enough(reading.sentences, bears, likely, fact, settings)
-            if kind == "comparison" and (sides := _sides(reading)):
-                on_subject = _on_subject(reading)
-                if not on_subject.any():
-                    settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
-                of_sides = [
-                    side & on_subject if (side & on_subject).any() else side for side in sides
-                ]
-                enough = np.logical_or.reduce(
-                    [
-                        side & _enough(reading.sentences, bears * side, None, False, settings)
-                        for side in of_sides
-                    ]
-                )
-            wanted *= _current(reading, bears, enough, fact)
+            wanted *= answers
+            is_settled = is_settled_by_one(reading.question)
+            selection = replace(selection, shortest=2 if is_settled else 3)  # "Marta did."
     elif is_brief:
         wanted = np.array([_SMALL_TALK if says_nothing(s) else 1.0 for s in reading.sentences])
     chosen = select_sentences(
@@ -113,6 +97,35 @@ def choose_sentences(
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
+
+
+def _answering(
+    reading: Reading,
+    relevant: np.ndarray,
+    bears: np.ndarray,
+    probabilities: np.ndarray | None,
+    settings: SummarySettings,
+) -> np.ndarray:
+    """Return which sentences answer a question briefly, `(n_sentences,)`; none if nothing does."""
+    sentences, question = reading.sentences, reading.question
+    fact, kind = is_settled_by_one(question), rule_of(question).kind
+    if not (is_stated if kind == "fact" else is_about)(question, sentences, relevant):
+        return np.zeros(len(sentences), bool)
+    sides = _sides(reading) if kind == "comparison" else []
+    if sides:
+        on_subject = _on_subject(reading)
+        if not on_subject.any():
+            settings = replace(settings, of_a_brief_answer=_OF_A_DIFFERENCE)
+        sides = [side & on_subject if (side & on_subject).any() else side for side in sides]
+        of_sides = [_enough(sentences, bears * side, None, False, settings) for side in sides]
+        enough = np.logical_or.reduce(np.logical_and(sides, of_sides))
+    else:
+        prefers = probabilities is not None and not fact and kind != "comparison"
+        likely = bears * probabilities if prefers else None
+        enough = _enough(sentences, bears, likely, fact, settings)
+    answers = _current(reading, bears, enough, fact)
+    quoted = [s.text for s, is_quoted in zip(sentences, answers, strict=True) if is_quoted]
+    return answers if kind != "fact" or has_asked(question, quoted) else np.zeros_like(answers)
 
 
 def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: bool) -> np.ndarray:
