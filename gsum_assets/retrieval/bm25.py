@@ -38,8 +38,8 @@ K1, B = 1.5, 0.75
 class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection.
 
-    Added is BM25 in the documents' names times the share of the name that the question has, so that
-    a passage of "Jane Doe" need not name her, and one word of a long title counts little.
+    Added is BM25 in the documents' names, times the square of the share of the name that a question
+    has: a passage of "Jane Doe" need not name her, and one word of a long title counts little.
     """
 
     def __init__(self, collection: Collection, words: Words | None = None) -> None:
@@ -57,7 +57,8 @@ class Bm25:
         of_texts = (index.scores(questions.texts) for index in (self._nodes, self._documents))
         if self._names is None:
             return Scores(*of_texts)
-        named = self._names.scores(questions.texts) * self._names.shares(questions.texts)
+        shares = self._names.shares(questions.texts)
+        named = self._names.scores(questions.texts) * shares**2
         return Scores(*map(np.add, of_texts, (named[:, self._owners], named)))
 
 
