@@ -59,8 +59,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             around[i] = above[i] | titles[i]
     held = [own_words | title for own_words, title in zip(stems, titles, strict=True)]
     shared = _shares(question, own, around, held)
-    is_known = is_english(question) and is_english(" ".join(s.text for s in sentences))
-    by_words = _SHARED_WORDS if is_known else 1 - _SHARED_WORDS
+    by_words = _SHARED_WORDS if _is_known(question, sentences) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
     for i in range(1, len(sentences)):
@@ -153,6 +152,11 @@ def has_asked(question: str, texts: Iterable[str]) -> bool:
     return not forms or any(form.search(text) for text in texts for form in forms)
 
 
+def _is_known(question: str, sentences: Sequence[Sentence]) -> bool:
+    """Return whether the packaged embedder knows the language of a question and its sentences."""
+    return is_english(question) and is_english(" ".join(s.text for s in sentences))
+
+
 def _near(
     question: str,
     sentences: Sequence[Sentence],
@@ -171,8 +175,8 @@ def _near(
     around = [
         frozenset().union(named[i], *stems[max(0, i - 2) : i + 2]) for i in range(len(sentences))
     ]
-    own = around if is_named else stems
-    return (_shares(question, own, around, stems) >= share) | (relevant >= cosine)
+    shares = _shares(question, around if is_named else stems, around, stems)
+    return (shares >= share) | (relevant >= (cosine if _is_known(question, sentences) else 1))
 
 
 def _shares(

@@ -109,9 +109,10 @@ def _answering(
     """Return which sentences answer a question briefly, `(n_sentences,)`; none if nothing does."""
     sentences, question = reading.sentences, reading.question
     fact, kind = is_settled_by_one(question), rule_of(question).kind
-    if not (is_stated if kind == "fact" else is_about)(question, sentences, relevant):
-        return np.zeros(len(sentences), bool)
     sides = _sides(reading) if kind == "comparison" else []
+    is_known = is_about(question, sentences, relevant) or bool(sides)
+    if not is_known or (kind == "fact" and not is_stated(question, sentences, relevant)):
+        return np.zeros(len(sentences), bool)
     if sides:
         on_subject = _on_subject(reading)
         if not on_subject.any():
