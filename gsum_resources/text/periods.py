@@ -15,8 +15,9 @@ _BEFORE = re.compile(r"\b(?:before|vor|avant)\b(?:\W+\w+){0,2}\W*$", re.IGNORECA
 _UNTIL = re.compile(r"\b(?:until|till|by|bis|jusqu\w*)\b(?:\W+\w+){0,2}\W*$", re.IGNORECASE)
 _DATE = re.compile(r"(?<!\d)((?:1[5-9]|20)\d\d-\d\d(?:-\d\d)?)(?!\d)")
 _VERSION = re.compile(
-    r"\b(?:v|version|rev(?:ision)?|fassung)[ ._-]?(?P<number>\d{1,3})\b"
-    r"|\b(?P<draft>draft|entwurf)\b|\b(?:final|corrected|revised|korrigiert|endgültig)\b",
+    r"(?<![^\W_])(?:v|version|rev(?:ision)?|fassung)[ ._-]?(?P<number>\d{1,3})(?![^\W_])"
+    r"|(?<![^\W_])(?:(?P<draft>draft|entwurf)|final|corrected|revised|korrigiert|endgültig)"
+    r"(?![^\W_])",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
@@ -69,6 +70,16 @@ def version_of(source: str) -> tuple[str, int]:
     found = _VERSION.search(source)
     number = int(found["number"] or (-1 if found["draft"] else _FINAL)) if found else 0
     return date_of(source), number
+
+
+def names_version(text: str) -> bool:
+    """Return whether a text names a version or a draft."""
+    return _VERSION.search(text) is not None
+
+
+def without_version(source: str) -> str:
+    """Return the words of the label of a passage without its version: equal for versions of one."""
+    return " ".join(re.findall(r"[^\W_]+", _VERSION.sub(" ", source)))
 
 
 def period_of(question: str) -> Period | None:

@@ -9,7 +9,13 @@ import numpy as np
 
 from gsum_resources.text.asked_for import NOW
 from gsum_resources.text.bearing import FOREIGN, bearing, has_asked, is_about, is_stated
-from gsum_resources.text.periods import changes, period_of, version_of
+from gsum_resources.text.periods import (
+    changes,
+    names_version,
+    period_of,
+    version_of,
+    without_version,
+)
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import CONTENTLESS, Reading, says_nothing
@@ -109,6 +115,7 @@ def _answering(
     """Return which sentences answer a question briefly, `(n_sentences,)`; none if nothing does."""
     sentences, question = reading.sentences, reading.question
     fact, kind = is_settled_by_one(question), rule_of(question).kind
+    bears = bears * _newest_versions(reading)
     sides = _sides(reading) if kind == "comparison" else []
     is_known = is_about(question, sentences, relevant) or bool(sides)
     if not is_known or (kind == "fact" and not is_stated(question, sentences, relevant)):
@@ -160,6 +167,20 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
         current[i] |= older.any()
         current &= ~older
     return current
+
+
+def _newest_versions(reading: Reading) -> np.ndarray:
+    """Return which sentences are not from an older version or draft of another document read.
+
+    All are where the question itself names a version.
+    """
+    sources = {sentence.source for sentence in reading.sentences}
+    newest: dict[str, tuple[str, int]] = {}
+    for source in sources if not names_version(reading.question) else ():
+        name = without_version(source)
+        newest[name] = max(version_of(source), newest.get(name, ("", -2)))
+    old = {s for s in sources if version_of(s) < newest.get(without_version(s), ("", -2))}
+    return np.array([sentence.source not in old for sentence in reading.sentences], bool)
 
 
 def _sides(reading: Reading) -> list[np.ndarray]:
