@@ -208,7 +208,7 @@ def with_extent(question: str, answer: Answer, n_documents: int) -> Answer:
     Of documents it never does: only some of the `n_documents` were read.
     """
     asked = re.match(_filled("{number}"), without_politeness(question), re.IGNORECASE)
-    if answer.is_refusal or not asked:
+    if not asked or (answer.is_refusal and asked["documents"] is None):
         return answer
     given = _filled("{given}", noun=re.escape(asked["noun"][:_STEM]))
     if asked["documents"] is None and re.search(given, answer.text, re.IGNORECASE):

@@ -73,6 +73,13 @@ _FORMS = (
         may_be_vague=True,
     ),
     _Form(
+        r"\b(?:attend\w*|present(?= at| on| in|\W*$)|took part|participat\w+|anwesend|teilgenommen"
+        r"|présente?s?)\b",
+        r"\b(?:present|attend\w*|attendance|participants?|apologies|absent|anwesend|teilnehm\w+"
+        r"|entschuldigt|présente?s?|excusée?s?)\b",
+        0.5,
+    ),
+    _Form(
         r"\b(?:want(?:s|ed)?|wish(?:es|ed)?|ask(?:s|ed)? for|demand(?:s|ed)?|request(?:s|ed)?"
         r"|fordert?e?|wünscht?e?)\b(?!.*\bhow (?:many|much)\b)",
         r"\b(?:want|wish|ask|demand|would (?:like|rather)|should|must|need|please|let us|let's"

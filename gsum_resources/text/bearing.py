@@ -85,7 +85,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         for s, share in zip(sentences, shared, strict=True)
     ]
     for asked in asked_for(question):
-        about = _about(asked, sentences, stems)
+        about = _about(asked, sentences)
         for i in about if asked.refers else ():
             before = [j for j in (i - 2, i - 1) if j >= 0 and _goes_on(sentences[j], sentences[i])]
             bears[i] = max([bears[i], *(_REFERS_BACK * bears[j] for j in before)])
@@ -206,12 +206,7 @@ def _goes_on(before: Sentence, after: Sentence) -> bool:
     return (before.run, before.heading, before.speaker) == (after.run, after.heading, after.speaker)
 
 
-def _about(
-    asked: Asked, sentences: Sequence[Sentence], stems: Sequence[frozenset[str]]
-) -> frozenset[int]:
-    """Return which sentences state what is asked for, in a text with another word of it."""
-    others = frozenset(content_stems(asked.others)) - CONTENTLESS
-    runs = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
-    return frozenset(
-        i for i, s in enumerate(sentences) if s.run in runs and asked.has.search(s.text)
-    )
+def _about(asked: Asked, sentences: Sequence[Sentence]) -> frozenset[int]:
+    """Return which sentences state what is asked for, near other words of the question."""
+    near = _near(asked.others, sentences, np.zeros(len(sentences)), _LITTLE_SHARED, 1, True)
+    return frozenset(i for i, s in enumerate(sentences) if near[i] and asked.has.search(s.text))
