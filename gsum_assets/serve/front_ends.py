@@ -15,8 +15,9 @@ MOST_CHARACTERS = 20_000
 
 _LONGEST = 62  # characters of a title
 _FLAGS = re.IGNORECASE | re.MULTILINE
-_LABEL = re.compile(r"^[ \t]*(?:user |follow[- ]up )?(?:question|query|input):[ \t]*(?=\S)", _FLAGS)
-_END = re.compile(r"^[ \t]*(?:(?:helpful |final )?answer|standalone question):\Z", _FLAGS)
+_ASKED = r"<?(?:user |follow[- ]up )?(?:question|query|input|message)[:>]"
+_LABEL = re.compile(rf"^[ \t]*{_ASKED}\s*(?=\S)", _FLAGS)
+_END = re.compile(r"^[ \t]*<?(?:(?:helpful |final )?answer|standalone question)[:>]\Z", _FLAGS)
 _TAGS = re.compile(r"</?(?:user_)?(?:query|question)>")
 _USER = re.compile(r"^[ \t]*(?:user|human):[ \t]*", _FLAGS)
 _ASSISTANT = re.compile(r"^[ \t]*(?:assistant|ai):", _FLAGS)

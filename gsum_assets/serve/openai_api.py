@@ -19,8 +19,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.methods import chosen_method, methods_ready
+from gsum_assets.answering.methods import chosen_method, is_ready, methods_ready
 from gsum_assets.answering.renderings import answer_object
+from gsum_assets.registry.families import FAMILIES
 from gsum_assets.retrieval.follow_up import Turn
 from gsum_assets.serve.ask_api import AskBody, answered
 from gsum_assets.serve.front_ends import question_in, task_reply
@@ -131,10 +132,11 @@ def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
     service, (corpus, _, method) = service_of(request), name.partition("/")
     service.require(request, corpus)
     workspace = service.snapshot(corpus)
-    methods = methods_ready(workspace, corpus)
     chosen = method or chosen_method(workspace, [corpus])
-    if chosen not in methods:
-        known = ", ".join(methods) or f"none; run `gsum run {corpus}` first"
+    is_known = any(chosen in family.methods for family in FAMILIES)
+    if not is_known or not is_ready(workspace, corpus, chosen):
+        ready = methods_ready(workspace, corpus)
+        known = ", ".join(ready) or f"none; run `gsum run {corpus}` first"
         raise RequestError(
             404, "model_not_found", f"model '{name:.120}': methods of '{corpus}': {known}"
         )

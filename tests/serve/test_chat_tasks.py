@@ -75,6 +75,7 @@ UPPER = f"USER: {CHAT.format('ASSISTANT')}"
 LIBRE = f"User: {CHAT.format('AI')}"
 HUMAN = f"Human: {CHAT.format('Assistant')}"
 INDEX = "Context information is below.\n-----\n{}\n-----\nAnswer by it.\nQuery: {}\nAnswer: "
+UP = "Follow Up"
 CONDENSE = "Given this conversation and a follow up question, rephrase the question to stand alone."
 
 
@@ -94,7 +95,12 @@ CONDENSE = "Given this conversation and a follow up question, rephrase the quest
         ("", f"Welche Folgefragen passen?\n{UPPER}", ""),
         ("", "Reply with a title for the chat, 3 words.\n\nIt was open.", "It was open."),
         ("", "Choose a fitting emoji.\n\nMessage: ```It was open.```", "🙂"),
-        ("", f"{CONDENSE}\n{HUMAN}\nFollow Up Input: and who?\nStandalone question:", "and who?"),
+        ("", f"{CONDENSE}\n{HUMAN}\n{UP} Input: and who?\nStandalone question:", "and who?"),
+        (
+            "",
+            f"{CONDENSE}\n{HUMAN}\n<{UP} Message>\nand who?\n\n<Standalone question>\n",
+            "and who?",
+        ),
         ("", "Which title has the report?", None),
         ("", "Give me the title of the report on the chat with Ann.\n\nThanks, Tom", None),
         ("", "Which emoji did Ann send in the chat?\n\nThanks, Tom", None),
