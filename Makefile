@@ -1,22 +1,23 @@
 # Every target makes the environment .venv when it is missing or when the pinned packages changed.
 # A new one takes the newest of these Pythons that runs, or PYTHON; `make clean` removes the one that is there.
+VENV := .venv
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11,$(shell $(name) -c 'print("$(name)")' 2>/dev/null)))
-BIN := .venv/bin
+BIN := $(VENV)/bin
 GSUM := $(BIN)/gsum
 
 .PHONY: demo demo-llm test test-slow fast-pipeline fast-rest slow-ui slow-pipeline slow-methods \
 	slow-rest test-llm test-cluster cluster-stores cluster-hosts cluster-ray lint docs ui bench clean
 
-demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
+demo: $(VENV)/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
 
-demo-llm: .venv/.smollm2  ## run the pipeline on two sample stories with a real model, offline
+demo-llm: $(VENV)/.smollm2  ## run the pipeline on two sample stories with a real model, offline
 	$(BIN)/python -m benchmarks.packaged --demo data/demo-llm
 
-test: .venv/.dev  ## run the fast tests, in two parts side by side
+test: $(VENV)/.dev  ## run the fast tests, in two parts side by side
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target fast-pipeline fast-rest
 
-test-slow: .venv/.dev  ## run the tests with real runs, daemons, servers, browsers and kills: they wait a lot
+test-slow: $(VENV)/.dev  ## run the tests with real runs, daemons, servers, browsers and kills: they wait a lot
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target slow-pipeline slow-rest slow-ui slow-methods
 
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
@@ -26,79 +27,79 @@ SLOW := tests/ui tests/llm tests/pipeline $(METHODS)
 STORES := $(addprefix tests/cluster/test_,equality.py forget.py object_store.py)
 RAY := tests/cluster/test_ray.py
 
-fast-pipeline: .venv/.dev
+fast-pipeline: $(VENV)/.dev
 	$(PYTEST) -m "not slow" $(FAST)
 
-fast-rest: .venv/.dev
+fast-rest: $(VENV)/.dev
 	$(PYTEST) -m "not slow" $(addprefix --ignore ,$(FAST) tests/cluster)
 
-slow-ui: .venv/.dev
+slow-ui: $(VENV)/.dev
 	$(PYTEST) -m slow tests/ui tests/llm
 
-slow-pipeline: .venv/.dev
+slow-pipeline: $(VENV)/.dev
 	$(PYTEST) -m slow tests/pipeline
 
-slow-methods: .venv/.dev
+slow-methods: $(VENV)/.dev
 	$(PYTEST) -m slow $(METHODS)
 
-slow-rest: .venv/.dev
+slow-rest: $(VENV)/.dev
 	$(PYTEST) -m slow $(addprefix --ignore ,$(SLOW) tests/cluster)
 
-test-cluster: .venv/.cluster  ## run the tests over PostgreSQL, an S3 server and Ray, on loopback
+test-cluster: $(VENV)/.cluster  ## run the tests over PostgreSQL, an S3 server and Ray, on loopback
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target cluster-stores cluster-hosts cluster-ray
 
-cluster-stores: .venv/.cluster
+cluster-stores: $(VENV)/.cluster
 	$(PYTEST) $(STORES)
 
-cluster-hosts: .venv/.cluster
+cluster-hosts: $(VENV)/.cluster
 	$(PYTEST) tests/cluster $(addprefix --ignore ,$(STORES) $(RAY))
 
-cluster-ray: .venv/.cluster
+cluster-ray: $(VENV)/.cluster
 	$(PYTEST) $(RAY)
 
-test-llm: .venv/.dev  ## run all families of methods on three documents with a real model
+test-llm: $(VENV)/.dev  ## run all families of methods on three documents with a real model
 	$(BIN)/python -m benchmarks.packaged --store
 
-lint: .venv/.dev  ## style, types, and who may import whom
+lint: $(VENV)/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --threads
+	$(BIN)/pyright --threads --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-docs: .venv/.docs  ## build the documentation into build/site; every broken link is an error
+docs: $(VENV)/.docs  ## build the documentation into build/site; every broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-ui: .venv/.runtime  ## start the Dagster UI and daemon
+ui: $(VENV)/.runtime  ## start the Dagster UI and daemon
 	$(GSUM) ui
 
-bench: .venv/.dev  ## measure, side by side with what others offer
+bench: $(VENV)/.dev  ## measure, side by side with what others offer
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the environment and what runs wrote, stored replies too; documents stay
-	rm -rf .venv data/warehouse data/dagster data/gsum.duckdb data/state.db* .tmp_dagster_home_*
+	rm -rf $(VENV) data/warehouse data/dagster data/gsum.duckdb data/state.db* .tmp_dagster_home_*
 
-.venv/.runtime: requirements.lock requirements-3.13.lock pyproject.toml
+$(VENV)/.runtime: requirements.lock requirements-3.13.lock pyproject.toml
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gsum needs Python 3.11, 3.12 or 3.13, and none is here:" \
 		"install one, for example with 'uv python install 3.13', or name one by 'make demo PYTHON=...'"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $$($(BIN)/python -c \
 		'import sys; print("requirements.lock" if sys.version_info < (3, 12) else "requirements-3.13.lock")')
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-.venv/.smollm2: requirements-smollm2.lock .venv/.runtime
+$(VENV)/.smollm2: requirements-smollm2.lock $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-smollm2.lock
 	@touch $@
 
-.venv/.cluster: requirements-cluster.lock .venv/.dev
+$(VENV)/.cluster: requirements-cluster.lock $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-cluster.lock
 	@touch $@
 
-.venv/.dev: requirements-dev.lock .venv/.smollm2
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.smollm2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/duckdb-1.1 duckdb==1.1.3
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/duckdb-1.1 duckdb==1.1.3
 	@touch $@
 
-.venv/.docs: requirements-docs.lock .venv/.runtime
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@

@@ -99,7 +99,7 @@ class Group:
             compared = {}  # over the questions that both have, adjusted by Holm's method
             for i, j in pairs:
                 if (both := known[:, i] & known[:, j]).any():
-                    compared[i, j] = compare(values[both, i], values[both, j])
+                    compared[i, j] = compare(values[both, i].tolist(), values[both, j].tolist())
             adjusted = holm([comparison.p_value for comparison in compared.values()])
             for ((i, j), c), p in zip(compared.items(), adjusted, strict=True):
                 difference = Difference(c.difference, c.low, c.high, c.p_value, p, c.n)

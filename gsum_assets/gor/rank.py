@@ -85,7 +85,7 @@ def node_vectors(node_ids: Sequence[str], edges: pa.Table) -> np.ndarray:
     import networkx as nx
 
     try:
-        from graspologic.embed import node2vec_embed
+        from graspologic.embed import node2vec_embed  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "node2vec: it needs the package graspologic, which requires NumPy < 2; choose other "

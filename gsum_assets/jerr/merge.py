@@ -114,7 +114,7 @@ def near_pairs(hashes: np.ndarray, n_bits: int = NEAR_BITS) -> np.ndarray:
     """Return all pairs of hashes that differ by at most `n_bits`, in order, `(n_pairs, 2)`."""
     bits = np.unpackbits(hashes[:, None].view(np.uint8), axis=1)
     signs = 2 * bits.astype(np.float32) - 1  # (n, 64), whose products are 64 - 2 * differing bits
-    pairs = [np.zeros((0, 2), np.int64)]
+    pairs: list[np.ndarray] = [np.zeros((0, 2), np.int64)]
     for first in range(0, len(hashes), _AT_ONCE):
         is_near = signs[first : first + _AT_ONCE] @ signs[first:].T >= 64 - 2 * n_bits
         pairs.append(np.argwhere(np.triu(is_near, 1)) + first)

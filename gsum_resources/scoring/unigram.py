@@ -101,7 +101,7 @@ class UnigramScorer:
                 totals = counts.sum(), len(present), 1 + len(row)
                 share, rarity = _statistics(counts, n_texts_of, *totals)
             else:
-                share, rarity = self._given_statistics([words[word] for word in present])
+                share, rarity = self._given_statistics(words[present].tolist())
             scores.append(self._row(group, columns, share, rarity))
             if on_row:
                 on_row(i, scores[-1])

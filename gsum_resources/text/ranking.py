@@ -62,7 +62,7 @@ def helpfulness(reading: Reading) -> float:
     return float(0.75 * near + 0.25 * shared)
 
 
-def _near(cosines: np.ndarray) -> np.ndarray:
+def _near(cosines: np.ndarray | float) -> np.ndarray:
     return np.clip((cosines - _FLOOR) / (_CEILING - _FLOOR), 0, 1)
 
 
