@@ -172,8 +172,11 @@ def _near(
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     above = (f"{s.speaker} {s.source} {s.heading} {s.lead}".replace("_", " ") for s in sentences)
     named = [frozenset(content_stems(text)) for text in above]
+    pairs = list(zip(sentences, stems, strict=True))
+    windows = (pairs[max(0, i - 2) : i + 2] for i in range(len(pairs)))
     around = [
-        frozenset().union(named[i], *stems[max(0, i - 2) : i + 2]) for i in range(len(sentences))
+        named[i].union(*(held for s, held in nearby if s.run == sentences[i].run))
+        for i, nearby in enumerate(windows)
     ]
     shares = _shares(question, around if is_named else stems, around, stems)
     return (shares >= share) | (relevant >= (cosine if _is_known(question, sentences) else 1))

@@ -21,9 +21,11 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|instead|no longer|replac\w+|takes? over|took over|postponed|corrected|wrong|new"
-    r"|now|raised|lowered|increased|reduced|cancel\w+|statt|stattdessen|nicht mehr|verschoben"
-    r"|verlegt|ersetzt|neuen?|jetzt|nun|désormais|remplac\w+|déplac\w+)\b",
+    r"\b(?:(?:been?|is|are|was|were) moved|moved from|instead|no longer|replac\w+|takes? over"
+    r"|took over"
+    r"|postponed|corrected|wrong|new|now|raised|lowered|increased|reduced|cancel\w+|statt"
+    r"|stattdessen|nicht mehr|verschoben|verlegt|ersetzt|neuen?|jetzt|nun|désormais|remplac\w+"
+    r"|déplac\w+)\b",
     re.IGNORECASE,
 )
 _FINAL = 10**6

@@ -52,6 +52,9 @@ def test_dates_and_versions_of_documents() -> None:
         ("In which year did it burn?", "It burnt in 1911.", "It burnt for 3 hours."),
         ("What is the salary of the pilot?", "He gets 900 pounds.", "He is paid well."),
         ("Who did not vote for it?", "Crane abstained.", "Bell agreed."),
+        ("When was the club founded?", "It began in March.", "The club buys six trees."),
+        ("Wann beginnt das Fest?", "Es beginnt um 20 Uhr.", "Der Beitrag steigt um 3 Euro."),
+        ("Who attended the meeting?", "Present: Ada Moor.", "The clock was repaired."),
         ("What does Ada want?", "I want a bench.", "The sea is calm."),
     ],
 )
@@ -114,6 +117,44 @@ JUNE = dated("The fund stands at 700 pounds.", "Minutes (2024-06-01)", 1)
 )
 def test_a_newer_statement_replaces_an_older_one(question: str, expected: list[str]) -> None:
     assert chosen(question, MARCH, JUNE) == expected
+
+
+def test_a_newer_statement_that_says_what_has_changed_stands_beside_the_older_one() -> None:
+    reading = Reading(
+        [
+            dated("The stage will stand on the mole.", "Minutes (2024-03-01)", 0),
+            dated("The stage was moved from the mole to the market.", "Minutes (2024-07-01)", 1),
+            dated("The stage is of larch.", "Minutes (2024-07-01)", 1),
+        ],
+        np.array([[0.9, 0.4, 0], [0.8, 0, 0.6], [0.6, 0.1, 0.6]], np.float32),
+        "Where will the stage stand?",
+        np.array([[1, 0, 0]], np.float32),
+    )
+    assert choose_sentences(reading, 120, is_brief=True) == reading.sentences[:2]
+
+
+def test_a_draft_does_not_count_where_the_final_text_is_read() -> None:
+    draft = dated("About 24,000 people came to the fair.", "Report 2024 (draft)", 0)
+    final = dated("The fair had 24,377 people.", "Report 2024", 1)
+    assert chosen("How many people came to the fair?", draft, final) == [final.text]
+    assert draft.text in chosen("How many people came to the fair by the draft?", draft, final)
+
+
+def test_a_comparison_with_a_subject_quotes_of_each_side_what_is_on_it() -> None:
+    sentences = [
+        dated("The fair had 22,615 visitors.", "Report 2022", 0),
+        dated("The cellar was painted.", "Report 2022", 0),
+        dated("The fair had 24,377 visitors.", "Report 2024", 1),
+        dated("The shop sold 900 clocks.", "Report 2024", 1),
+    ]
+    texts = chosen("Compare the visitors in 2022 and 2024.", *sentences)
+    assert texts == [sentences[0].text, sentences[2].text]
+
+
+def test_a_question_in_another_language_needs_its_words() -> None:
+    meters = dated("Die Zähler werden im Keller von dem Verein abgelesen.", "Protokoll", 0)
+    assert chosen("Wer komponierte die Zauberflöte?", meters) == []
+    assert chosen("Wer liest die Zähler?", meters) == [meters.text]
 
 
 def test_a_newer_statement_of_something_else_replaces_nothing() -> None:

@@ -196,6 +196,15 @@ def test_words_of_a_document_s_name_count_in_each_of_its_passages() -> None:
     assert (scores.nodes >= Bm25(here).scores(questions).nodes).all()
 
 
+def test_a_name_counts_by_the_square_of_its_share_that_a_question_has() -> None:
+    here = of_texts("the lift is slow", "the lift is loud", "the roof leaks")
+    named = replace(here, document_names=["Lift", "Lift of the north stair", "Roof"])
+    questions = toy_question("Is the lift slow?")
+    added = Bm25(named).scores(questions).documents - Bm25(here).scores(questions).documents
+    assert added[0, 0] > 9 * added[0, 1] > 0
+    assert added[0, 2] == 0
+
+
 def test_stored_index_of_names_is_that_of_the_present_names(cache: ArrayCache) -> None:
     here = replace(collection(), cache=cache, text_digests=collection().document_ids)
     for name in ("Jane Doe", "John Roe", "Jane Doe"):
