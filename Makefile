@@ -1,7 +1,7 @@
 # Every target makes the environment .venv when it is missing or when the pinned packages changed.
 # A new one takes the newest of these Pythons that runs, or PYTHON; `make clean` removes the one that is there.
 VENV := .venv
-PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11,$(shell $(name) -c 'print("$(name)")' 2>/dev/null)))
+PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11,$(shell $(name) -c 'print("$(name)")' 2>/dev/null)))
 BIN := $(VENV)/bin
 GSUM := $(BIN)/gsum
 
@@ -79,7 +79,7 @@ clean:  ## remove the environment and what runs wrote, stored replies too; docum
 	rm -rf $(VENV) data/warehouse data/dagster data/gsum.duckdb data/state.db* .tmp_dagster_home_*
 
 $(VENV)/.runtime: requirements.lock requirements-3.13.lock pyproject.toml
-	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gsum needs Python 3.11, 3.12 or 3.13, and none is here:" \
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gsum needs Python 3.11 to 3.14, and none is here:" \
 		"install one, for example with 'uv python install 3.13', or name one by 'make demo PYTHON=...'"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $$($(BIN)/python -c \
