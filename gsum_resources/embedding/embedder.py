@@ -15,8 +15,6 @@ from gsum_resources.store.locked_property import locked_property
 
 OnProgress = Callable[[int, int], None]
 
-# Bounds the memory for token ids and partial sums, whatever the number of texts.
-_TEXTS_AT_ONCE = 4096
 _RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # prefix of the identity
 
 
@@ -109,15 +107,17 @@ class LocalEmbedder:
                 f"window_tokens = {self.window_tokens}: model '{encoder.name}' takes at most "
                 f"{encoder.settings.max_tokens - overhead} beside its special tokens and prefix"
             )
-        vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
-        for first in range(0, len(texts), _TEXTS_AT_ONCE):
-            block = texts[first : first + _TEXTS_AT_ONCE]
-            windows = encoder.cutter.cut(block, self.window_tokens, prefix)
-            report = _batch_reporter(windows.owner, first, len(texts), on_progress)
-            raw = encoder.encode(windows, report)
-            means = weighted_means(raw, windows.owner, windows.n_content, len(block))
-            vectors[first : first + len(block)] = unit_length(means, encoder.name)
-        return vectors
+        windows = encoder.cutter.cut(texts, self.window_tokens, prefix)
+        remaining = np.bincount(windows.owner, minlength=len(texts))  # windows of each text
+
+        def report(batch: np.ndarray) -> None:
+            np.subtract.at(remaining, windows.owner[batch], 1)
+            if on_progress is not None:
+                on_progress(int((remaining == 0).sum()), len(texts))
+
+        raw = encoder.encode(windows, report)
+        means = weighted_means(raw, windows.owner, windows.n_content, len(texts))
+        return unit_length(means, encoder.name)
 
     @locked_property
     def _passages(self) -> TextEncoder:
@@ -135,18 +135,3 @@ class LocalEmbedder:
 
             return NumpyEncoder(*how)
         return TextEncoder(*how)
-
-
-def _batch_reporter(
-    owner: np.ndarray, done_before: int, n_texts: int, on_progress: OnProgress | None
-) -> Callable[[np.ndarray], None]:
-    """Return a callback that counts finished texts: a text is done with its last window."""
-    if on_progress is None:
-        return lambda _: None
-    remaining = np.bincount(owner)
-
-    def report(windows: np.ndarray) -> None:
-        np.subtract.at(remaining, owner[windows], 1)
-        on_progress(done_before + int((remaining == 0).sum()), n_texts)
-
-    return report

@@ -53,7 +53,7 @@ class TextEncoder:
         self.name = name
         self._precision: Precision = precision
         self._requested_device = device
-        self._threads = threads or physical_cores()
+        self._threads = threads
 
     @cached_property
     def folder(self) -> Path:
@@ -115,10 +115,11 @@ class TextEncoder:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the indices of each batch of token ids, and what is computed of its rows."""
         lengths = np.array([len(ids) for ids in inputs], np.int64)
+        least, most = self._batch_tokens
 
         def of_batch(form: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
             run_length, batch = form
-            least_rows = -(-self._least_tokens // run_length)
+            least_rows = -(-least // run_length)
             rows = np.resize(batch, max(len(batch), least_rows))  # further rows repeat the first
             ids = np.full((len(rows), run_length), self.settings.pad_id, np.int64)
             for row, index in enumerate(rows):
@@ -126,21 +127,19 @@ class TextEncoder:
             present = np.arange(run_length) < lengths[rows][:, None]  # (rows, length)
             return batch, compute(ids, present)[: len(batch)]
 
-        yield from self._mapped(
-            of_batch, equal_form_batches(lengths, full_length, self._most_tokens)
-        )
+        yield from self._mapped(of_batch, equal_form_batches(lengths, full_length, most))
 
     @property
-    def _least_tokens(self) -> int:
-        return _LEAST_TOKENS[self._precision] if self._device == "cpu" else 0
-
-    @property
-    def _most_tokens(self) -> int:
-        return _MOST_TOKENS_CPU if self._device == "cpu" else _MOST_TOKENS_CUDA
+    def _batch_tokens(self) -> tuple[int, int]:
+        """The least and the most tokens of a batch."""
+        if self._device == "cpu":
+            return _LEAST_TOKENS[self._precision], _MOST_TOKENS_CPU
+        return 0, _MOST_TOKENS_CUDA
 
     def _mapped(self, of_batch: Callable, batches: Iterable) -> Iterator:
         """Yield the results in order; on the CPU each batch is computed by one thread."""
-        with single_threaded_pool(self._threads if self._device == "cpu" else 1) as pool:
+        n_workers = (self._threads or physical_cores()) if self._device == "cpu" else 1
+        with single_threaded_pool(n_workers) as pool:
             yield from pool.map(of_batch, batches)
 
     def _token_vectors(self, layer: int | None, ids: np.ndarray, present: np.ndarray) -> np.ndarray:

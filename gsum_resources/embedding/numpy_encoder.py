@@ -47,7 +47,9 @@ class NumpyEncoder(TextEncoder):
             for name, value in loaded.items()
         }
 
-    _least_tokens, _most_tokens = 0, 1024  # one layer's data fits into the second-level cache
+    @property
+    def _batch_tokens(self) -> tuple[int, int]:
+        return 0, 1024  # one layer's data fits into the second-level cache
 
     def _mapped(self, of_batch: Callable, batches: Iterable) -> Iterator:
         return map(of_batch, batches)

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
-_CPU_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/"
 _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 _CPU_INFO = "/proc/cpuinfo"
 _BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # "bf16": on ARM
@@ -20,29 +19,18 @@ _BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # "bf16": on A
 def physical_cores() -> int:
     """Return the number of physical cores that this process may use, at least 1.
 
-    Those of the logical processors in the affinity mask, limited by a container's quota.
+    It is limited by the affinity mask and by a container's quota.
     """
-    if hasattr(os, "sched_getaffinity"):
-        available = sorted(os.sched_getaffinity(0))
-    else:  # macOS and Windows have no affinity mask
-        available = list(range(os.cpu_count() or 1))
-    cores = {_core_of(cpu) for cpu in available}
+    import psutil
+
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # macOS and Windows have no affinity mask
+        cores = min(cores, len(os.sched_getaffinity(0)))
     try:
         quota, period = Path(_CPU_QUOTA).read_text().split()
-        granted = -(-int(quota) // int(period))
+        return max(1, min(cores, -(-int(quota) // int(period))))
     except (OSError, ValueError):  # no such file, or "max"
-        granted = len(cores)
-    return max(1, min(len(cores), granted))
-
-
-def _core_of(cpu: int) -> tuple[str, str]:
-    """Return (package, core) of a logical processor, by default its own number."""
-    folder = Path(_CPU_TOPOLOGY.format(cpu))
-    try:
-        package = (folder / "physical_package_id").read_text().strip()
-        return package, (folder / "core_id").read_text().strip()
-    except OSError:
-        return "", str(cpu)
+        return cores
 
 
 @cache
