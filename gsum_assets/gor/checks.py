@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
-from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
+from gsum_assets.pipeline.result import Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ, compare
 from gsum_resources.store.arrow import pc
@@ -68,19 +68,6 @@ def source_rank_rows(
     return pa.concat_tables(tables)
 
 
-def loss_falls(log: pa.Table) -> Finding:
-    """Check that the last epoch's loss is below the first's."""
-    losses = log.sort_by("epoch")["loss"].to_pylist()
-    examined = count(len(losses), "epoch")
-    if len(losses) < 2 or losses[-1] < losses[0]:
-        return Finding(examined)
-    problem = (
-        f"{examined}: the loss went from {losses[0]:.4g} to {losses[-1]:.4g}; inspect the curves "
-        "of gor/training_log, and change learning_rate or epochs"
-    )
-    return Finding(examined, problem, 1, log.slice(0, SHOWN).to_pylist())
-
-
 def training_helps(ranks: pa.Table) -> Finding:
     """Check that the reciprocal rank of sources in unseen documents beats that of dense retrieval.
 
@@ -107,12 +94,6 @@ def training_helps(ranks: pa.Table) -> Finding:
     return Finding(examined, problem, 1, [offender | comparison._asdict()])
 
 
-LOSS_FALLS = Check(
-    "loss_falls",
-    "The last epoch's loss is below the first's.",
-    lambda partition: loss_falls(partition.rows()),
-    warns=True,
-)
 TRAINING_HELPS = Check(
     "training_helps",
     "On documents not learnt from, the trained network ranks a question's source among the chunks "

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.evaluation.passages import LabelOf, labels_for
-from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS, source_rank_rows
+from gsum_assets.gor.checks import TRAINING_HELPS, source_rank_rows
 from gsum_assets.gor.graphs import RecordGraph, record_graph, record_graphs, training_graphs
 from gsum_assets.gor.learn import graphs_to_learn_from, with_global_questions
 from gsum_assets.gor.methods import (
@@ -68,7 +68,6 @@ def _simulated_queries(inputs: Inputs) -> Result:
         inputs.table("chunks"),
         inputs.model("language_model"),
         settings.n_queries,
-        settings.least_score,
         inputs.prompts("gor"),
         _labels(inputs),
     )
@@ -290,7 +289,6 @@ FAMILY = Family(
             (*_LEARNT_FROM, "corpus_settings", "embedding_model"),
             code_version="5",
             untracked=_LEARNT_FROM,  # new documents do not retrain the model
-            checks={"training_log": [LOSS_FALLS]},
             trains=True,
         ),
         Step(

@@ -14,9 +14,6 @@ class SimulationSettings(SettingsTable):
 
     n_queries: int = Field(default=30, ge=1, description="distinct questions per document (3.1)")
     k: int = Field(default=6, ge=1, description="nodes retrieved for a response (3.1)")
-    least_score: int | None = Field(
-        default=None, ge=1, le=10, description="least score of a judged question; unset: no judge"
-    )
 
 
 class RankingSettings(SettingsTable):

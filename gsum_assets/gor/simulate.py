@@ -1,13 +1,12 @@
 """Simulated user questions about each document, each from one passage (paper, section 2.2).
 
 Passages are drawn in the order of hashes of their ids, so that an edited passage does not change
-the questions of others, which stay memoized. Meaningless questions are rejected by rules and, if
-`least_score` is set, by the model's judgement (the paper's future work, section 6).
+the questions of others, which stay memoized. Meaningless questions are rejected by rules.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -19,7 +18,6 @@ from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
-from gsum_resources.protocols.results import Score
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.reading import question_aspects
 from gsum_resources.text.vocabulary import content_stems, word_set, words
@@ -96,22 +94,13 @@ class _Document:
         is_near = any(similarity(question, text) >= NEAR_DUPLICATE for text in texts)
         return "repeated" if is_near else None
 
-    def settle(
-        self, draw: _Draw, reply: Reply, verdict: Reply | None, least_score: int | None
-    ) -> None:
+    def settle(self, draw: _Draw, reply: Reply) -> None:
         """Accept the question of a reply as the next round, drop it, or count a failure."""
         if not isinstance(reply, Completion):
             self.n_failed += 1
             return
-        question, score = question_in(reply.text), None
-        reason = self.reason_against(question)
-        if reason is None and least_score is not None:
-            if not (isinstance(verdict, Completion) and isinstance(verdict.parsed, Score)):
-                self.n_failed += 1
-                return
-            score = verdict.parsed.score
-            reason = "judged poor" if score < least_score else None
-        if reason is not None:
+        question = question_in(reply.text)
+        if (reason := self.reason_against(question)) is not None:
             self.dropped[reason] += 1
             self.n_since_new += 1
             return
@@ -123,7 +112,6 @@ class _Document:
                 "round": len(self.accepted) + 1,
                 "chunk_id": draw.chunk_id,
                 "text": question,
-                "score": score,
                 "model": reply.model,
             }
         )
@@ -146,7 +134,6 @@ def simulate_queries(
     chunks: pa.Table,
     model: LanguageModel,
     n_queries: int = 30,
-    least_score: int | None = None,
     prompts: Prompts = PROMPTS,
     label_of: LabelOf | None = None,
 ) -> tuple[pa.Table, list[str]]:
@@ -160,8 +147,6 @@ def simulate_queries(
     Parameters
     ----------
     n_queries : questions wanted per document (paper, section 3.1: 30).
-    least_score : 1 to 10; the model also scores every question, and those below are dropped. With
-        None no question is scored, and the column `score` is null.
     label_of : returns where a passage comes from, which is shown before it; None: not shown.
     """
     passages_of: dict[str, list[dict]] = {}
@@ -189,9 +174,8 @@ def simulate_queries(
                 for document, draw in wave
             ]
         )
-        verdicts = {} if least_score is None else _judged(wave, replies, model, prompts)
-        for index, ((document, draw), reply) in enumerate(zip(wave, replies, strict=True)):
-            document.settle(draw, reply, verdicts.get(index), least_score)
+        for (document, draw), reply in zip(wave, replies, strict=True):
+            document.settle(draw, reply)
     rows = [row for document in documents for row in document.accepted]
     notes = [note for document in documents if (note := document.note)]
     return pa.Table.from_pylist(rows, TABLES["gor.simulated_queries"].schema), notes
@@ -206,33 +190,6 @@ def _draws(passages: list[dict], label_of: LabelOf | None) -> Iterator[_Draw]:
             shown = {**row, "node_kind": "chunk", "node_id": row["chunk_id"]}
             labels = (label_of(shown),) if label_of else ()
             yield _Draw(row["chunk_id"], row["text"], labels, seed)
-
-
-def _judged(
-    wave: Sequence[tuple[_Document, _Draw]],
-    replies: Sequence[Reply],
-    model: LanguageModel,
-    prompts: Prompts,
-) -> dict[int, Reply]:
-    """Return the model's score of each question that passes the rules, by its index."""
-    candidates = {
-        index: question
-        for index, ((document, _), reply) in enumerate(zip(wave, replies, strict=True))
-        if isinstance(reply, Completion)
-        and not document.reason_against(question := question_in(reply.text))
-    }
-    requests = [
-        Request(
-            task="score",
-            instructions=prompts.text("judge"),
-            question=question,
-            passages=(wave[index][1].text,),
-            schema=Score,
-            document_id=wave[index][0].document_id,
-        )
-        for index, question in candidates.items()
-    ]
-    return dict(zip(candidates, model.complete(requests), strict=True))
 
 
 def question_in(reply: str) -> str:

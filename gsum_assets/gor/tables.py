@@ -27,7 +27,6 @@ TABLES = (
         integer("round", "number of the question in its document, from 1"),
         label("chunk_id", "source passage of the question"),
         text("text", "the question"),
-        integer("score", "score by the judge model, 1 to 10; null: not judged", nullable=True),
         label("model", "language model that wrote it"),
     ),
     document_table(

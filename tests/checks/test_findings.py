@@ -12,7 +12,7 @@ from gsum_assets.evaluation.checks import (
     verdicts_parsed,
 )
 from gsum_assets.gae.index import not_degenerate
-from gsum_assets.gor.checks import loss_falls, training_helps
+from gsum_assets.gor.checks import training_helps
 from gsum_assets.graphrag.index import names_in_text
 from gsum_assets.lightpal.context_scores import all_scored
 from gsum_assets.pipeline.result import SHOWN
@@ -90,16 +90,6 @@ def test_replies_without_a_verdict_are_reported() -> None:
 
 
 # Networks.
-
-
-def test_rising_or_nan_loss_is_reported() -> None:
-    def log(*losses):
-        return pa.table({"epoch": list(range(1, len(losses) + 1)), "loss": list(losses)})
-
-    assert not loss_falls(log(3.0, 4.0, 2.0)).problem
-    assert not loss_falls(log()).problem
-    assert "went from 3 to 3.5" in loss_falls(log(3.0, 3.5)).problem
-    assert "to nan" in loss_falls(log(3.0, float("nan"))).problem
 
 
 def ranks(dense, trained, is_learnt=False):

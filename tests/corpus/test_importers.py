@@ -217,34 +217,23 @@ def _narrativeqa(folder):
         "document_id,set,question,answer1,answer2\n"
         "d1,train,Who ?,Emma,Emma W\nd2,valid,Where ?,space,space\n",
     )
-    _put(
-        folder / "third_party/wikipedia/summaries.csv",
-        'document_id,set,summary\nd1,train,"Emma,\nin short"\nd2,valid,An alien\n',
-    )
-
-
-def test_narrativeqa_summaries(tmp_path):
-    _narrativeqa(tmp_path)
-    report, documents, queries = _run("narrativeqa", tmp_path, tmp_path)
-    assert documents["d1"] == {"document_id": "d1", "title": "Emma", "text": "Emma,\nin short"}
-    assert [q["references"] for q in queries.values()] == [["Emma", "Emma W"], ["space"]]
-    assert [q["split"] for q in queries.values()] == ["train", "dev"]
-    assert "summaries" in report.notes[0]
 
 
 def test_narrativeqa_stories(tmp_path):
     _narrativeqa(tmp_path)
+    with pytest.raises(CorpusError, match="and the stories, .*; found documents.csv"):
+        _run("narrativeqa", tmp_path, tmp_path)
     text = (
         "<html><style>p {}</style>Licence. IT WAS once... caf\xe9 &amp; tea, the end. Advertisement"
     )
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp/d1.content").write_bytes(text.encode("latin-1"))
-    report, documents, queries = _run("narrativeqa", tmp_path, tmp_path)
+    _, documents, queries = _run("narrativeqa", tmp_path, tmp_path)
     assert {key: document["text"] for key, document in documents.items()} == {
         "d1": "IT WAS once... café & tea, the end."
     }
-    assert len(queries) == 1
-    assert "full stories" in report.notes[0]
+    (query,) = queries.values()
+    assert (query["references"], query["split"]) == (["Emma", "Emma W"], "train")
 
 
 def test_wcep(tmp_path):

@@ -120,7 +120,7 @@ SMALL = {
     "gor": Small(
         ["gor"],
         GOR,
-        may_fail=frozenset({"gor/training_log:loss_falls", "gor/source_ranks:training_helps"}),
+        may_fail=frozenset({"gor/source_ranks:training_helps"}),
     ),
 }
 

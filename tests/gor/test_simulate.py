@@ -1,6 +1,5 @@
 """Simulated questions: choice of passages, filtering, termination."""
 
-import json
 from itertools import combinations
 from zlib import crc32
 
@@ -95,19 +94,6 @@ def test_failed_requests_cost_only_their_questions():
     assert partly.num_rows == 58
     assert "29 of 30 questions" in notes[0]
     assert "1 without a valid reply" in notes[0]
-
-
-def test_judge_drops_poor_questions():
-    def say(request):
-        if request.task == "score":
-            return json.dumps({"score": 3 if "lamp number2 " in request.passages[0] else 8})
-        return about(request)
-
-    rows, _ = simulate_queries(chunk_table({"a": MANY[:5]}), Scripted(say), 4, least_score=5)
-    assert rows["score"].to_pylist() == [8, 8, 8, 8]
-    assert chunk_table({"a": [MANY[2]]})["chunk_id"][0] not in rows["chunk_id"].to_pylist()
-    unjudged, _ = simulate_queries(chunk_table({"a": MANY[:5]}), Scripted(about), 4)
-    assert unjudged["score"].null_count == 4
 
 
 REPLIES = st.sampled_from(["new", "again", "Who?", "no question at all", None])

@@ -8,6 +8,7 @@ from typing import Any
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
     each_row,
+    missing,
     needed_file,
     read_rows,
     read_text,
@@ -16,7 +17,7 @@ from gsum_assets.corpus.importers.source import (
 from gsum_assets.corpus.queries import Span
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
-_NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wikipedia/summaries.csv"
+_NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and the stories, tmp/*.content"
 _MULTIHOP_FILES = "a folder with corpus.json and MultiHopRAG.json"
 
 
@@ -67,21 +68,17 @@ def _read_musique(contents: Contents, split: str, _: int, row: dict[str, Any]) -
 
 
 def _read_narrativeqa(source: Path) -> Contents:
-    """Read NarrativeQA (Kočiský et al., 2018): the downloaded stories, or Wikipedia's summaries."""
+    """Read NarrativeQA (Kočiský et al., 2018): the stories that its script has downloaded."""
     books, questions = (
         needed_file(source, _NARRATIVEQA_FILES, name) for name in ("documents.csv", "qaps.csv")
     )
     stories = {path.stem: path for path in source.glob("tmp/*.content")}
-    summaries: dict[str, str] = {}
     if not stories:
-        names = ("third_party/wikipedia/summaries.csv", "summaries.csv")
-        rows = read_rows(needed_file(source, _NARRATIVEQA_FILES, *names), ("summary",))
-        summaries = {row["document_id"]: row["summary"] for _, row in rows}
+        raise missing(source, _NARRATIVEQA_FILES)
     contents = Contents()
     for _, row in read_rows(books, ("document_id", "wiki_title")):
         key = row["document_id"]
-        text = _story(stories[key], row) if key in stories else summaries.get(key, "")
-        if text.strip():
+        if key in stories and (text := _story(stories[key], row)):
             contents.add(key, row["wiki_title"], text)
     document_ids = {document.document_id for document in contents.documents}
     for number, row in read_rows(questions, ("document_id", "set", "question", "answer1")):
@@ -95,8 +92,6 @@ def _read_narrativeqa(source: Path) -> Contents:
                 document_id=row["document_id"],
                 form="short",
             )
-    kind = "full stories" if stories else "Wikipedia summaries (no tmp/*.content was found)"
-    contents.notes.append(f"documents are {kind}")
     return contents
 
 
