@@ -175,7 +175,7 @@ def define_views(
     for view in views:
         if view.name not in known:
             # a view on a table of old files is missing until its next run
-            with suppress(duckdb.BinderException):
+            with suppress(duckdb.BinderException, duckdb.CatalogException):
                 _create(connection, _commented(view, tables) if isinstance(view, View) else view)
     if store.lists_at_once:
         connection.unregister_filesystem(_scheme(store))

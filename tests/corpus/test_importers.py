@@ -221,7 +221,7 @@ def _narrativeqa(folder):
 
 def test_narrativeqa_stories(tmp_path):
     _narrativeqa(tmp_path)
-    with pytest.raises(CorpusError, match="and the stories, .*; found documents.csv"):
+    with pytest.raises(CorpusError, match=r"and the stories, .*; found documents.csv"):
         _run("narrativeqa", tmp_path, tmp_path)
     text = (
         "<html><style>p {}</style>Licence. IT WAS once... caf\xe9 &amp; tea, the end. Advertisement"
