@@ -63,7 +63,8 @@ test-llm: $(VENV)/.dev  ## run all families of methods on three documents with a
 lint: $(VENV)/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --threads --pythonpath $(BIN)/python
+	$(BIN)/pyright --threads --venvpath $(dir $(VENV)) --pythonversion \
+		$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.docs  ## build the documentation into build/site; every broken link is an error
