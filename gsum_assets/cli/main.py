@@ -140,18 +140,17 @@ def plan(corpora: Sequence[str], methods: str | None) -> None:
 
 @main.command()
 def models() -> None:
-    """Show which models are set, send each a tiny request, and list trained networks.
+    """Show which models are set, and send each a tiny request.
 
     The exit status is 1 if a model does not answer.
     """
     from gsum_assets.answering.workspace import open_workspace
-    from gsum_assets.cli.terminal import print_models, print_networks
+    from gsum_assets.cli.terminal import print_models
     from gsum_resources.models.models_check import check_models
 
     workspace = open_workspace(Home.from_environment())
     checked = list(check_models(workspace.models))
     print_models(checked)
-    print_networks(workspace.store)
     if any(model.failure for model in checked):
         sys.exit(1)
 

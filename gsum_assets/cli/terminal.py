@@ -271,24 +271,6 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
         say(failure, "red")
 
 
-def print_networks(store: ParquetStore) -> None:
-    """Print a line for each trained network of the home, and whether its corpus has changed."""
-    import duckdb
-
-    from gsum_resources.store.catalogue import define_views
-
-    columns = "corpus, method, trained::DATE, documents_learnt, corpus_changed"
-    with duckdb.connect() as connection:
-        define_views(connection, store, TABLES.values(), views())
-        rows = connection.sql(f"SELECT {columns} FROM trained").fetchall()
-    for corpus, method, trained, n_documents, is_changed in rows:
-        state = "its documents are those of today"
-        if is_changed:
-            state = f"documents have changed since: gsum run {corpus} --retrain {method}"
-        learnt = f"trained {trained} on {count(n_documents, 'document')}"
-        say(f"{corpus}: network of {method}: {learnt}; {state}")
-
-
 def print_forget_report(done: "ForgetReport", corpus: str, document: str) -> None:
     """Print what was removed of a document, and what could not be removed."""
     n_written = len(done.report.written)

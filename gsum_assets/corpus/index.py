@@ -176,14 +176,7 @@ def with_earlier(
         return compute(chunks)
     is_known = pc.is_in(chunks["chunk_id"], value_set=pc.unique(earlier["chunk_id"]))
     fresh = compute(chunks.filter(pc.invert(is_known)))
-    schema = fresh.schema
-    if not fresh.num_rows:
-        index = earlier.schema.get_field_index("embedding")
-        field = earlier.schema.field(index)
-        vectors = pa.list_(pa.float32(), field.type.list_size)
-        schema = earlier.schema.set(index, field.with_type(vectors))
-    earlier = earlier.cast(schema)  # the names of a file's nested fields count in content hashes
     if fresh.num_rows:
-        earlier = pa.concat_tables([earlier, fresh])
+        earlier = pa.concat_tables([earlier.cast(fresh.schema), fresh])
     positions = pc.index_in(earlier["chunk_id"], chunks["chunk_id"].combine_chunks())
     return earlier.take(np.argsort(positions.to_numpy(), kind="stable"))

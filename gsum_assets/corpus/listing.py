@@ -35,12 +35,6 @@ SKIPPED_BY_DEFAULT = (
 
 _HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 _NO_TARGET = "is a link to what does not exist; restore its target, or remove the link"
 _BROKEN_LINKS = {
     errno.ELOOP: "is a link that leads back to itself; remove it, or let it name a file",
@@ -175,8 +169,7 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
     version = status.st_size, status.st_mtime_ns, status.st_mode & 0o444  # who may read it
     problem = ""
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
-        problem = f"is {kind} and no file; remove it, or put a file in its place"
+        problem = "is a pipe, socket or device and no file; remove it, or put a file in its place"
     return ListedFile(name, path, status.st_size, version, status.st_mtime, problem)
 
 

@@ -127,11 +127,6 @@ SELECT corpus, document_id, CASE WHEN added >= since THEN 'added' ELSE 'changed'
 FROM source_documents WHERE changed >= since ORDER BY changed DESC, corpus, document_id
 """
 
-_WRITTEN_SINCE = """
-SELECT written, table_name, corpus, bucket, method, row_count, failed, run_id
-FROM provenance WHERE written >= since ORDER BY written DESC
-"""
-
 _WHY = """
 WITH RECURSIVE inputs_of AS MATERIALIZED (
     SELECT table_name, written, code_version, version,
@@ -190,25 +185,6 @@ JOIN queries AS q USING (corpus, query_id)
 WHERE corpus = in_corpus AND a.method = first_method AND b.method = second_method
   AND metric = by_metric
 ORDER BY difference DESC
-"""
-
-_MOST_READ = """
-SELECT count(DISTINCT query_id) AS questions, count(DISTINCT method) AS methods,
-       k.document_id, k.position, k.chunk_id, any_value(k.text) AS text
-FROM contexts AS c JOIN chunks AS k ON k.corpus = c.corpus AND k.chunk_id = c.node_id
-WHERE c.corpus = in_corpus GROUP BY k.document_id, k.position, k.chunk_id
-ORDER BY questions DESC, methods DESC
-"""
-
-_PASSAGES_WITH = """
-SELECT document_id, title, position, text, chunk_id FROM passages
-WHERE corpus = in_corpus AND contains(lower(text), lower(words))
-ORDER BY document_id, position
-"""
-
-_GAPS = """
-SELECT corpus, table_name, method, bucket, failed, written, run_id
-FROM provenance WHERE failed > 0
 """
 
 
@@ -308,7 +284,6 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
             },
         ),
         View("deleted_documents", "deleted document", _DELETED_DOCUMENTS, _DELETED_COLUMNS),
-        View("gaps", "partition that lacks rows since requests to a model failed", _GAPS),
         Macro(
             "documents_changed",
             ("since",),
@@ -322,7 +297,6 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
             "removed since then",
             _CHANGED_SINCE,
         ),
-        Macro("written_since", ("since",), "partition that was written since then", _WRITTEN_SINCE),
         Macro(
             "why",
             ("of_table", "in_corpus", "levels := 1"),
@@ -341,10 +315,6 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
             ("in_corpus", "first_method", "second_method", "by_metric := 'rouge1'"),
             "question, by the difference of two methods",
             _WON,
-        ),
-        Macro("most_read", ("in_corpus",), "passage, by the questions it is read for", _MOST_READ),
-        Macro(
-            "passages_with", ("in_corpus", "words"), "passage that contains words", _PASSAGES_WITH
         ),
         Macro("person", ("of_name",), "text that contains a name, in any table", _person(tables)),
     )

@@ -62,12 +62,9 @@ def test_pipes_sockets_and_devices_are_rows_and_never_opened(folder: Path) -> No
         server.bind(os.path.relpath(folder / "socket.txt"))
         found = reasons(folder)
     assert found_in(folder) == "found 1 .txt"
-    assert {file: reason.split(" and no file")[0] for file, reason in found.items()} == {
-        "documents.jsonl": "is a named pipe",
-        "link.pdf": "is a named pipe",
-        "pipe.txt": "is a named pipe",
-        "socket.txt": "is a socket",
-        "zero.txt": "is a device",
+    assert set(found) == {"documents.jsonl", "link.pdf", "pipe.txt", "socket.txt", "zero.txt"}
+    assert {reason.split(";")[0] for reason in found.values()} == {
+        "is a pipe, socket or device and no file"
     }
 
 

@@ -28,14 +28,11 @@ from tests.rows import blank_row, write_rows
 EDGES = [("ida", "mill", 3.0), ("ida", "ferry", 1.0), ("ida", "bram", 1.0), ("bram", "mill", 2.0)]
 ARGUMENTS = {
     "documents_changed": "today() - 1",
-    "written_since": "today() - 1",
     "changed_since": "today() - 1",
     "why": "'leaderboard', 'board'",
     "answer": "'q1'",
     "sentences_of": "'q1'",
     "won": "'board', 'gor', 'bm25'",
-    "most_read": "'board'",
-    "passages_with": "'board', 'ferry'",
     "person": "'Ida Brandt'",
     "entities_of": "'board', 'minutes'",
     "neighbours": "'board', 'ida'",
@@ -293,7 +290,10 @@ def test_the_oldest_client_filters_the_provenance_of_many_files(
     for i in range(150):
         write_rows(store, "leaderboard", Partition(f"board-{i}"), [])
     build_catalogue(store, TABLES.values(), tmp_path / "many.duckdb", views())
-    queries = ["from written_since('2000-01-01')", "from gaps"]
+    queries = [
+        "from provenance where written >= '2000-01-01'",
+        "from provenance where failed > 0",
+    ]
     assert by_the_oldest(tmp_path / "many.duckdb", queries) == ["1.1.3", "150", "0"]
 
 
