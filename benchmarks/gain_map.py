@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from gsum_assets.plots.figure import (
     Axes,
     Figure,
     as_png,
-    label_rows,
+    label,
     new_axes,
     new_figure,
-    write,
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT, Comparison
 
@@ -53,7 +52,7 @@ def gain_map_figure(columns: Sequence[Column]) -> Figure:
         axes = new_axes(figure, grid[i])
         axes.set_title(panel[0].corpus.replace(", ", ",\n", 1), loc="left", fontsize=8, color=INK)
         _draw(axes, panel, names)
-        label_rows(axes, names, are_shown=i == 0)
+        _label_rows(axes, names, are_shown=i == 0)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xticks(range(len(panel)), [column.group for column in panel], rotation=90)
         axes.spines[:].set_visible(False)
@@ -82,12 +81,12 @@ def _draw(axes: Axes, panel: Sequence[Column], names: Sequence[str]) -> None:
     for j, column in enumerate(panel):
         for i, name in enumerate(names):
             if name not in column.gains:
-                write(axes, j, i, "–", FAINT, ha="center")
+                _write(axes, j, i, "–", FAINT, ha="center")
                 continue
             difference, _, high, p, n = column.gains[name]
             colour = "white" if abs(points[i, j]) > _FAR * most else INK
             weight = "bold" if p < SIGNIFICANT else "normal"
-            write(
+            _write(
                 axes,
                 j,
                 i - 0.15,
@@ -99,4 +98,22 @@ def _draw(axes: Axes, panel: Sequence[Column], names: Sequence[str]) -> None:
             )
             if n > 1:
                 half = f"±{100 * (high - difference):.1f}"
-                write(axes, j, i + 0.22, half, colour, ha="center", fontsize=6)
+                _write(axes, j, i + 0.22, half, colour, ha="center", fontsize=6)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
+    """Write a text that is centred at the height `y`, and never parsed as a formula.
+
+    `how` are properties of the text other than its defaults.
+    """
+    style = {"va": "center", "fontsize": 9, "color": colour, "parse_math": False}
+    axes.text(x, y, text, **style | how)
+
+
+def _label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
+    """Label the rows 0, 1, … from the top; names are never parsed as formulas."""
+    shown = names if are_shown else []
+    axes.set_yticks(range(len(shown)), [label(name) for name in shown])
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)
+    axes.set_ylim(len(names) - 0.4, -0.6)

@@ -48,12 +48,11 @@ def _summaries(inputs: Inputs, family: Family) -> Result:
     is_chunk = pc.equal(passages["node_kind"], "chunk")
     texts = passages.filter(is_chunk).select(["node_id", "text"])
     inputs.on_passages(dict(zip(*(column.to_pylist() for column in texts.columns), strict=True)))
-    length, _, words = family.max_words.rpartition(".")
     answers = answer_questions(
         inputs.table("queries"),
         passages,
         model,
-        (inputs.settings(length)[words] if words else None) or settings["max_words"],
+        settings["max_words"],
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),

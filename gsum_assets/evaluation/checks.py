@@ -91,17 +91,6 @@ CITATIONS_SUPPORT = Check(
 )
 
 
-def verdicts_parsed(judgements: pa.Table, corpus: str) -> Finding:
-    """Check that every reply of the judge contained a verdict."""
-    wrong = judgements.filter(pc.equal(judgements["verdict"], "unparsed"))
-    return found(
-        count(judgements.num_rows, "verdict"),
-        wrong.select(["query_id", "judge", "criterion", "method", "opponent", "reason"]),
-        f"could not be read from the reply; `gsum run {corpus}` repeats them; if many fail, set "
-        "another model in [judge]",
-    )
-
-
 def no_position_bias(judgements: pa.Table) -> Finding:
     """Check that the answer shown first won about half of the decided verdicts.
 
@@ -126,12 +115,6 @@ def no_position_bias(judgements: pa.Table) -> Finding:
     return Finding(checked, problem, len(biased), biased[:SHOWN])
 
 
-VERDICTS_PARSED = Check(
-    "verdicts_parsed",
-    "Every reply of the judge contained a verdict.",
-    lambda inputs: verdicts_parsed(inputs.rows(), inputs.corpus),
-    warns=True,
-)
 NO_POSITION_BIAS = Check(
     "no_position_bias",
     "The judge does not prefer an answer because of its position.",

@@ -1,4 +1,4 @@
-"""Index of graph-augmented summarization: graph, auto-encoder, clusters, and their checks."""
+"""Index of graph-augmented summarization: graph, auto-encoder and clusters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
 from gsum_assets.graphs.clusters import named_by_members
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.result import Check, Finding, Result, count, found, result_of
+from gsum_assets.pipeline.result import Result, result_of
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -22,9 +22,6 @@ from gsum_resources.store.arrow import pc
 from gsum_resources.store.content_hash import numbers_of
 
 _SILHOUETTE_OF = 2000  # passages: its time is quadratic
-_FEW = 2  # passages, too few to judge
-_LARGEST = 0.5  # share of the passages in one cluster beyond which it says little
-_ALONE = 0.9  # number of clusters, as a share of the passages, beyond which they say little
 _TEXTS = ("documents", "chunks")
 
 
@@ -117,39 +114,6 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
     return float(silhouette_score(vectors, labels)) if 2 <= n < len(labels) else None
 
 
-def not_degenerate(clusterings: pa.Table, n_passages: int) -> Finding:
-    """Check that no cluster has over half of the passages, and not nearly each is alone."""
-    row = clusterings.select(["clustering", "n_clusters", "largest"]).slice(0, 1)
-    checked = count(row.num_rows, "clustering")
-    if not row.num_rows or n_passages <= _FEW:
-        return Finding(checked)
-    if row["largest"][0].as_py() > _LARGEST:
-        problem = (
-            "have over half of the passages in one cluster; set a greater resolution, a smaller "
-            "dbscan_eps or a smaller k_means_size in corpus.toml, [gae.clusters]; where embeddings "
-            "are clustered also fewer layers in [gae.training]"
-        )
-    elif row["n_clusters"][0].as_py() > _ALONE * n_passages:
-        problem = (
-            "have nearly every passage alone in its cluster; set a smaller resolution, a greater "
-            "dbscan_eps or a greater k_means_size in corpus.toml, [gae.clusters], or a greater "
-            "n_nearest in [gae.graph]"
-        )
-    else:
-        return Finding(checked)
-    return found(checked, row, problem)
-
-
-NOT_DEGENERATE = Check(
-    "not_degenerate",
-    "No clustering has over half of the passages in one cluster, or nearly each in a cluster of "
-    "its own.",
-    lambda partition: not_degenerate(
-        partition.rows(), partition.rows("chunks", ["chunk_id"]).num_rows
-    ),
-    warns=True,
-)
-
 INDEX = (
     Step(
         _graph_edges,
@@ -180,6 +144,5 @@ INDEX = (
         },
         (*_TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "corpus_settings"),
         code_version="5",
-        checks={"clusterings": [NOT_DEGENERATE]},
     ),
 )

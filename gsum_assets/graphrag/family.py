@@ -43,8 +43,7 @@ _INDEX = ("entities", "relationships", "communities", "community_reports", "find
 
 def _prompt(inputs: Inputs) -> AnswerPrompt:
     settings = AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
-    max_words = settings.final_words or inputs.settings("answer")["max_words"]
-    return AnswerPrompt(settings.prompt_tokens, max_words)
+    return AnswerPrompt(settings.prompt_tokens, inputs.settings("answer")["max_words"])
 
 
 def _n_entities(inputs: Inputs) -> int:
@@ -207,7 +206,6 @@ FAMILY = Family(
     prompts=PROMPTS,
     ambiguous=lambda question, inputs: names_apart(question, inputs.table("aliases")),
     prompt_tokens="graphrag.answers.prompt_tokens",
-    max_words="graphrag.answers.final_words",
     read=_read,
     views=_views,
     costs=[Cost("question", tokens_in=3987, tokens_out=186, repeated=0.33)],

@@ -99,12 +99,6 @@ class AnswerSettings(SettingsTable):
     prompt_tokens: int = Field(
         default=8000, ge=500, description="longest prompt, of map and of reduce (3.5: 8k)"
     )
-    final_words: int | None = Field(
-        default=None,
-        ge=10,
-        description="length of a final answer, words; unset: [answer] max_words, so that methods "
-        "are compared at one length",
-    )
 
 
 class LocalSettings(SettingsTable):

@@ -57,8 +57,6 @@ class Family:
         None: the family knows no names.
     prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
         "graphrag.answers.prompt_tokens"; empty if there is none.
-    max_words : section and key of the setting for the length of its answers, in words; empty, or
-        unset there: as of all methods.
     weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
         model with `reads_weights` then prefers sentences of likely passages.
     supported_questions : selects the questions that a method can answer; None: all. An upper
@@ -82,7 +80,6 @@ class Family:
     explain: Callable[[Inputs], str] | None = None
     ambiguous: Callable[[str, Inputs], Mapping[str, Sequence[str]]] | None = None
     prompt_tokens: str = ""
-    max_words: str = ""
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None

@@ -20,13 +20,12 @@ else:  # the functions that draw import matplotlib
 Arguments = ParamSpec("Arguments")
 
 DPI = 110
-INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
+INK, FAINT = "#333333", "#8c8c8c"
 # Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
 # which is hard to see on white
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 BEST = COLOURS[3]
 BOUND = "#b9b9b9"  # an upper bound
-OTHERS = "#a9a9a9"  # what has no colour of its own
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
 _MAX_MESSAGE = 110  # characters
@@ -74,24 +73,6 @@ def new_axes(
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
     return axes
-
-
-def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
-    """Write a text that is centred at the height `y`, and never parsed as a formula.
-
-    `how` are properties of the text other than its defaults.
-    """
-    style = {"va": "center", "fontsize": 9, "color": colour, "parse_math": False}
-    axes.text(x, y, text, **style | how)
-
-
-def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
-    """Label the rows 0, 1, … from the top; names are never parsed as formulas."""
-    shown = names if are_shown else []
-    axes.set_yticks(range(len(shown)), [label(name) for name in shown])
-    for text in axes.get_yticklabels():
-        text.set_parse_math(False)
-    axes.set_ylim(len(names) - 0.4, -0.6)
 
 
 def legend_below(figure: Figure, colours: Mapping[str, str]) -> None:

@@ -13,7 +13,6 @@ from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import Figure, to_svg
-from gsum_assets.plots.judge_plots import win_rate_matrix_figure
 from gsum_assets.plots.main_metrics import main_metrics, scale_of, shown_value
 from gsum_assets.plots.quality_cost import quality_cost_figure
 from gsum_assets.report.board import Board, boards
@@ -46,12 +45,11 @@ class Compared(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """Results of pairwise judging; `table`: rows of `win_rates` on the overall winner."""
+    """Results of pairwise judging; `rates`: rows of `win_rates`, on the overall winner first."""
 
     judge: str
-    rates: Plot
+    rates: Sequence[Mapping[str, Any]]
     bias: Sequence[Mapping[str, Any]]
-    table: Sequence[Mapping[str, Any]]
     n_unparsed: int
     n: int
 
@@ -185,13 +183,11 @@ def _verdicts(stored: Stored) -> Verdicts | None:
     rates = stored.win_rates.filter(shown)
     if not rates.num_rows:
         return None
-    matrix = "Heat map of how often the row's method was preferred to the column's, by criterion"
     verdicts = stored.judgements.filter(pc.equal(stored.judgements["judge"], "pairwise"))
     return Verdicts(
         judge=", ".join(sorted(set(stored.judgements["model"].to_pylist()))),
-        rates=_plot(win_rate_matrix_figure(rates, stored.corpus), matrix),
+        rates=sorted(rates.to_pylist(), key=lambda row: row["criterion"] != "overall"),
         bias=position_bias(stored.judgements).to_pylist(),
-        table=[r for r in rates.to_pylist() if r["criterion"] == "overall"],
         n_unparsed=verdicts["verdict"].to_pylist().count("unparsed"),
         n=verdicts.num_rows,
     )

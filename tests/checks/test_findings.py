@@ -9,9 +9,7 @@ from gsum_assets.evaluation.checks import (
     every_question_answered,
     no_position_bias,
     speakers_are_right,
-    verdicts_parsed,
 )
-from gsum_assets.gae.index import not_degenerate
 from gsum_assets.gor.checks import training_helps
 from gsum_assets.graphrag.index import names_in_text
 from gsum_assets.lightpal.context_scores import all_scored
@@ -82,13 +80,6 @@ def test_judge_with_position_bias_is_reported() -> None:
     assert finding.offenders[0]["disagreement"] == 1
 
 
-def test_replies_without_a_verdict_are_reported() -> None:
-    assert not verdicts_parsed(verdicts(2, {"a": "a"}), "tales").problem
-    finding = verdicts_parsed(verdicts(2, {"a": "a", "b": "nobody"}), "tales")
-    assert finding.problem.startswith("2 of 4 verdicts could not be read")
-    assert "gsum run tales" in finding.problem
-
-
 # Networks.
 
 
@@ -121,23 +112,6 @@ def test_untrained_models_are_not_reported() -> None:
     untrained = ranks([4] * 8, [4] * 8)
     untrained = untrained.set_column(4, "rank", untrained["rank_before"])
     assert not training_helps(untrained).problem
-
-
-@pytest.mark.parametrize(
-    ("n_clusters", "largest", "n", "setting"),
-    [
-        (2, 0.5, 4, ""),
-        (1, 1.0, 2, ""),  # too few to judge
-        (18, 0.1, 20, ""),
-        (2, 0.75, 4, "a smaller dbscan_eps"),
-        (19, 0.1, 20, "a greater dbscan_eps"),
-    ],
-)
-def test_degenerate_clusterings_name_different_settings(n_clusters, largest, n, setting) -> None:
-    rows = pa.table({"clustering": ["dbscan"] * 2, "n_clusters": [n_clusters] * 2})
-    finding = not_degenerate(rows.append_column("largest", [[largest] * 2]), n)
-    assert setting in finding.problem
-    assert bool(finding.problem) is bool(setting)
 
 
 # What language models write.

@@ -108,11 +108,7 @@ SMALL = {
     "graphrag": Small(
         ["graphrag-c1", "graphrag-dynamic", "graphrag-local", "graphrag-ts"], GRAPHRAG, 48, tale
     ),
-    "gae": Small(
-        ["gae", "gae-no-rerank", "gae-published"],
-        GAE,
-        may_fail=frozenset({"gae/clusterings:not_degenerate"}),  # the texts are much alike
-    ),
+    "gae": Small(["gae", "gae-no-rerank", "gae-published"], GAE),
     "evidence": Small(["evidence", "evidence-no-graph", "evidence-fixed-k"], EVIDENCE),
     "linear_rag": Small(["linear-rag"], GRAPHRAG, 48, tale),
     "hippo_rag": Small(["hippo-rag"], GRAPHRAG, 48, tale),

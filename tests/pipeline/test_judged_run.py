@@ -95,7 +95,6 @@ def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
     assert {row["disagreement"] for row in overall} == {1.0}  # a judge with position bias
     with house.instance() as instance:
         checks = {f"{e.asset_key.path[-1]}:{e.check_name}": e.passed for e in evaluations(instance)}
-    assert checks["judgements:verdicts_parsed"]
     assert not checks["judgements:no_position_bias"]
     n_before = len(server.lines("/chat/completions"))
     assert run(house, server).steps == []

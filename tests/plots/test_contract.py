@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from gsum_assets.plots.figure import empty_figure, to_png
-from gsum_assets.plots.judge_plots import win_rate_matrix
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.training_curves import training_curves
 from tests.plots import toys
@@ -20,7 +19,6 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
         toys.ranked(n, names).get("general", []), toys.costs(names), "tales"
     ),
     "training_curves": lambda n, _: training_curves(toys.training_log(n), "tales, gor"),
-    "win_rate_matrix": lambda n, names: win_rate_matrix(toys.win_rates(n, names), "tales"),
 }
 FEW = ["one", "two", "three"]
 MANY = [f"name {i}" for i in range(40)]

@@ -1,13 +1,11 @@
 """Tables to draw: of any size, with names that a careless plot would stumble over."""
 
 from functools import cache
-from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
-from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.pipeline.tables import TABLES
 from tests.rows import question_rows
@@ -56,22 +54,6 @@ def costs(names: list[str]) -> list[dict]:
         for i, name in enumerate(names)
         for stage, n in (("index", 2), ("query", 10))
     ]
-
-
-def win_rates(n: int, names: list[str]) -> pa.Table:
-    """Each pair of methods on `n` questions by every criterion, some without a verdict."""
-    generator = np.random.default_rng(n)
-    rows = []
-    for criterion in CRITERIA if n else ():
-        for pair in permutations(names, 2):
-            rate = float(generator.random())
-            around = (rate, max(0.0, rate - 0.2), min(1.0, rate + 0.2), abs(0.5 - rate))
-            row = dict(zip(("method", "opponent"), pair, strict=True)) | {"criterion": criterion}
-            row |= dict.fromkeys(("wins", "ties", "losses", "unparsed"), n) | {"n": n}
-            shown = around if rate > 0.1 else (None,) * 4
-            names_of = ("win_rate", "low", "high", "p_adjusted")
-            rows.append(row | dict(zip(names_of, shown, strict=True)))
-    return pa.Table.from_pylist(rows, TABLES["win_rates"].schema)
 
 
 def training_log(n: int) -> pa.Table:

@@ -43,7 +43,7 @@ def test_page_loads_nothing_external_and_runs_no_script(plain: str) -> None:
     assert all(not name.startswith("on") for name, _ in page.attributes)
     assert all("://" not in value for _, value in page.attributes)
     assert all(word not in style for style in page.styles for word in ("url(", "@import", "://"))
-    assert len(page.pictures) == 2 + 1  # of two kinds of question, and the judges'
+    assert len(page.pictures) == 2  # of two kinds of question
 
 
 def test_every_link_has_one_target(plain: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.methods import Methods
-from gsum_assets.evaluation.checks import NO_POSITION_BIAS, VERDICTS_PARSED
+from gsum_assets.evaluation.checks import NO_POSITION_BIAS
 from gsum_assets.evaluation.judges.bias import own_judge_note
 from gsum_assets.evaluation.judges.cases import Case
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
@@ -21,10 +21,9 @@ from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Picture, Result, Shown
+from gsum_assets.pipeline.result import Result, Shown
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.judge_plots import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel, Reply
 from gsum_resources.store.arrow import pc
 
@@ -47,7 +46,7 @@ def judging(families: Sequence[Family]) -> Step:
         costs=[Cost("verdict", "judge_model", tokens_in=1500, tokens_out=100)],
         code_version="7",
         aggregates_methods=True,
-        checks={"judgements": [VERDICTS_PARSED, NO_POSITION_BIAS]},
+        checks={"judgements": [NO_POSITION_BIAS]},
     )
 
 
@@ -73,8 +72,7 @@ def _judged(
         inputs.prompts("judges"),
     )
     rates = win_rates(result.rows)
-    shown = partial(_shown, inputs.corpus, result.rows, rates)
-    return Result(result.rows, result.failures, {"win_rates": rates}, shown)
+    return Result(result.rows, result.failures, {"win_rates": rates}, partial(_shown, result.rows))
 
 
 def of_methods(results: Iterable[pa.Table], table: str, methods: Sequence[str]) -> pa.Table:
@@ -170,16 +168,12 @@ def _unparsed(judged: Sequence[tuple[Case, Reply]]) -> Iterator[str]:
             )
 
 
-def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, Shown]:
+def _shown(judgements: pa.Table) -> Mapping[str, Shown]:
     """Return the metadata of each table."""
     note = own_judge_note(judgements)
     warning = {"own_judge": note} if note else {}
-    matrix = Picture(win_rate_matrix(rates, corpus), "win rates") if rates.num_rows else None
     unparsed = pc.sum(pc.equal(judgements["verdict"], "unparsed")).as_py() or 0
     shown: dict[str, Any] = {"unparsed": unparsed}
     if (share := pc.mean(judgements["share_shown"]).as_py()) is not None:
         shown["share_of_passages_shown"] = share
-    return {
-        "judgements": {**shown, **warning},
-        "win_rates": {**({"plot": matrix} if matrix else {}), **warning},
-    }
+    return {"judgements": {**shown, **warning}, "win_rates": warning}
