@@ -26,6 +26,7 @@ INK, FAINT = "#333333", "#8c8c8c"
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 BEST = COLOURS[3]
 BOUND = "#b9b9b9"  # an upper bound
+OTHERS = "#a9a9a9"  # what has no colour of its own
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
 _MAX_MESSAGE = 110  # characters
