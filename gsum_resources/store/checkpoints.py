@@ -47,62 +47,43 @@ class Checkpoint:
 
     def to_bytes(self) -> bytes:
         """Return safetensors bytes, equal for equal checkpoints."""
-        return pack(self.weights, self.description)
+        from safetensors.numpy import save
+
+        arrays = {name: np.asarray(array, order="C") for name, array in self.weights.items()}
+        return save(arrays, {_KEY: _canonical(self.description)})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Checkpoint":
         """Read a checkpoint; raise `CheckpointError` if `to_bytes` did not write the bytes."""
-        weights, description = unpack(content)
-        if missing := [name for name in _DESCRIBED if name not in description]:
-            raise CheckpointError(f"checkpoint: its description lacks {missing}; train it again")
-        return cls(**{name: description[name] for name in _DESCRIBED}, weights=weights)
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
 
-    def require(self, embedding_model: str, dimension: int, asset: str = "gor/model") -> None:
-        """Raise `CheckpointError` if `asset` trained it on another model or dimension."""
-        remedy = f"materialize {asset} again, or set the embedding model back"
-        if self.dimension != dimension:
+        try:
+            weights = load(content)
+            # The library reads metadata only from a file: 8 bytes of length, then a header of JSON.
+            length = int.from_bytes(content[:8], "little")
+            description = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_KEY])
+            return cls(**{name: description[name] for name in _DESCRIBED}, weights=weights)
+        except (SafetensorError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
-                f"checkpoint: encoder '{self.encoder}' takes vectors of dimension "
-                f"{self.dimension} ({self.embedding_model}), these have {dimension} "
-                f"({embedding_model}); {remedy}"
-            )
-        if self.embedding_model != embedding_model:
+                f"checkpoint: {len(content)} bytes are not safetensors with gsum's description "
+                f"({type(error).__name__}: {error}); train it again"
+            ) from error
+
+    def require(self, embedding_model: str, dimension: int) -> None:
+        """Raise `CheckpointError` if gor/model trained it on another model or dimension."""
+        if (self.embedding_model, self.dimension) != (embedding_model, dimension):
             raise CheckpointError(
                 f"checkpoint: encoder '{self.encoder}' was trained on embeddings of "
-                f"'{self.embedding_model}', these come from '{embedding_model}'; {remedy}"
+                f"'{self.embedding_model}' with {self.dimension} dimensions, these come from "
+                f"'{embedding_model}' and have {dimension}; materialize gor/model again, or set "
+                "the embedding model back"
             )
 
 
 def learnt_hash(document_id: str) -> str:
     """Return the hash of a document id in a model, which outlives the document and its name."""
     return hash_texts([document_id], 8)
-
-
-def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> bytes:
-    """Return named arrays and a JSON-serializable description as safetensors bytes."""
-    from safetensors.numpy import save
-
-    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    return save(arrays, {_KEY: _canonical(description)})
-
-
-def unpack(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return what was passed to `pack`; raise `CheckpointError` if the bytes are something else."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        tensors = load(content)
-        # The library reads a header's metadata only from a file: 8 bytes of length, then JSON.
-        length = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
-    except (SafetensorError, ValueError) as error:
-        raise CheckpointError(
-            f"checkpoint: {len(content)} bytes are not safetensors ({error}); train it again"
-        ) from error
-    if _KEY not in metadata:
-        raise CheckpointError("checkpoint: safetensors without gsum's description; train it again")
-    return tensors, json.loads(metadata[_KEY])
 
 
 def _canonical(value: Mapping[str, Any]) -> str:

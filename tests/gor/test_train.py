@@ -125,7 +125,7 @@ def test_model_states_its_training_and_serves_unseen_documents():
     loaded = load_encoder(row["weights"], "model-a", 16)
     expected = embed_nodes(trained.encoder, unseen)[0]
     np.testing.assert_array_equal(embed_nodes(loaded, unseen)[0], expected)
-    for model, dimension, message in (("model-a", 384, "dimension 16"), ("b", 16, "'b'")):
+    for model, dimension, message in (("model-a", 384, "16 dimensions"), ("b", 16, "'b'")):
         with pytest.raises(CheckpointError, match=message):
             load_encoder(row["weights"], model, dimension)
 

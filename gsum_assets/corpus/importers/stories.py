@@ -1,7 +1,6 @@
 """Stories with their questions: SQuALITY (Wang et al., 2022) and ODSum (Zhou et al., 2023)."""
 
 import hashlib
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from gsum_assets.corpus.importers.source import (
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _STORY_FILES = "a folder with documents/{train,dev,test}.jsonl and queries.jsonl"
-_MEETING_FILES = "a folder with Documents.tar.gz (or Documents/*.txt) and queries.json"
+_MEETING_FILES = "a folder with Documents/*.txt (of Documents.tar.gz) and queries.json"
 
 
 def _ask(contents: Contents, story_id: str, question: dict[str, Any], **values: Any) -> None:
@@ -93,7 +92,8 @@ def _section_id(text: str) -> str:
 def _read_odsum_meeting(source: Path) -> Contents:
     """Read ODSum-Meeting; all queries are dev, as they have been used for development."""
     file = needed_file(source, _MEETING_FILES, "queries.json")
-    texts = _transcripts(source)
+    files = (source / "Documents").glob("*.txt")
+    texts = {slug(file.stem): file.read_text(encoding="utf-8") for file in files}
     if not texts:
         raise missing(source, _MEETING_FILES)
     empty = sorted(name for name, text in texts.items() if not text.strip())
@@ -119,23 +119,6 @@ def _read_odsum_meeting(source: Path) -> Contents:
             "out, also of the relevant documents"
         )
     return contents
-
-
-def _transcripts(source: Path) -> dict[str, str]:
-    """Return texts by meeting name, from the extracted folder or the archive."""
-    archive = source / "Documents.tar.gz"
-    if (folder := source / "Documents").is_dir() or not archive.is_file():
-        return {slug(p.stem): p.read_text(encoding="utf-8") for p in folder.glob("*.txt")}
-    texts = {}
-    try:
-        with tarfile.open(archive) as members:
-            for member in members:
-                content = members.extractfile(member)  # None for folders and links
-                if content and member.name.endswith(".txt"):
-                    texts[slug(Path(member.name).stem)] = content.read().decode("utf-8")
-    except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{archive}: not readable ({error}); download it again") from error
-    return texts
 
 
 BENCHMARKS = {
