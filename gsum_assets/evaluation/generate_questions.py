@@ -96,16 +96,6 @@ class Written(NamedTuple):
     model: str
 
 
-def questions_skipped(model_identity: str) -> str | None:
-    """Return why no question is written although some are requested, or None."""
-    if model_identity.startswith("extractive"):
-        return (
-            "the model 'extractive' cannot write questions from a description; choose a language "
-            "model that can in gsum.toml, table [llm]"
-        )
-    return None
-
-
 def generate_questions(
     settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
@@ -114,7 +104,11 @@ def generate_questions(
     A model writes personas, their tasks, and questions for each task, in three rounds. Raises
     `QuestionError` if no question could be written.
     """
-    if skipped := questions_skipped(model.identity):
+    if model.identity.startswith("extractive"):
+        skipped = (
+            "the model 'extractive' cannot write questions from a description; choose a language "
+            "model that can in gsum.toml, table [llm]"
+        )
         return Result(TABLES["generated_questions"].empty(), [skipped])
     n_requested, failures = settings.n**3, []
     written = _written(settings, model, prompts, failures)

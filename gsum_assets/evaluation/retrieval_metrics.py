@@ -35,7 +35,7 @@ def retrieval_metrics(
     if not relevant_ids:
         return None
     hits = np.array([item in relevant_ids for item in ranked], dtype=bool)
-    values = {"mrr": reciprocal_rank(hits)}
+    values = {"mrr": float(1 / (1 + np.argmax(hits))) if hits.any() else 0.0}
     for k in ks:
         precision, recall = hits[:k].sum() / k, hits[:k].sum() / len(relevant_ids)
         values |= {
@@ -45,11 +45,6 @@ def retrieval_metrics(
             f"ndcg@{k}": ndcg(hits, len(relevant_ids), k),
         }
     return values
-
-
-def reciprocal_rank(hits: np.ndarray) -> float:
-    """Return 1 / rank of the first hit; 0 without one. `hits` bool, `(n_ranked,)`."""
-    return float(1 / (1 + np.argmax(hits))) if hits.any() else 0.0
 
 
 def ndcg(hits: np.ndarray, n_relevant: int, k: int) -> float:
