@@ -67,7 +67,8 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
 
     Benchmarks: qmsum, squality, odsum-story, odsum-meeting, quality, musique, narrativeqa, wcep,
     booksum, govreport, academiceval, multihop-rag, graphrag-bench. The name graphrag imports an
-    index of Microsoft's package from its folder PATH, with its graph and reports.
+    index of Microsoft's package from its folder PATH, with its graph and reports, and lightrag a
+    working directory of LightRAG.
     """
     from gsum_assets.corpus.importers import import_benchmark
 
