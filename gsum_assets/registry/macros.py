@@ -177,17 +177,6 @@ WHERE a.query_id = of_query
 ORDER BY a.corpus, a.method, a.sample, a.sentence, a.source
 """
 
-_WON = """
-SELECT query_id, q.text AS question, a.value AS first_score, b.value AS second_score,
-       a.value - b.value AS difference
-FROM scores AS a JOIN scores AS b USING (corpus, query_id, metric)
-JOIN queries AS q USING (corpus, query_id)
-WHERE corpus = in_corpus AND a.method = first_method AND b.method = second_method
-  AND metric = by_metric
-ORDER BY difference DESC
-"""
-
-
 _TRAINED_COLUMNS = {
     "model": "table of the network",
     "method": "name of the method, or of the family if its methods share the network",
@@ -309,12 +298,6 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
             ("of_query",),
             "sentence of an answer to a question, with the characters that it is from",
             _SENTENCES,
-        ),
-        Macro(
-            "won",
-            ("in_corpus", "first_method", "second_method", "by_metric := 'rouge1'"),
-            "question, by the difference of two methods",
-            _WON,
         ),
         Macro("person", ("of_name",), "text that contains a name, in any table", _person(tables)),
     )

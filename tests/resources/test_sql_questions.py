@@ -32,7 +32,6 @@ ARGUMENTS = {
     "why": "'leaderboard', 'board'",
     "answer": "'q1'",
     "sentences_of": "'q1'",
-    "won": "'board', 'gor', 'bm25'",
     "person": "'Ida Brandt'",
     "entities_of": "'board', 'minutes'",
     "neighbours": "'board', 'ida'",
