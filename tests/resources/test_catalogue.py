@@ -5,6 +5,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from gsum_resources.store import catalogue
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Macro, View
 from tests.conftest import CORPUS, House
 
 HOLD = """
@@ -155,3 +157,15 @@ def test_table_started_by_another_process_is_kept(
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
+
+
+def test_views_of_older_files_are_left_out_with_what_reads_them(tmp_path: Path) -> None:
+    store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
+    documents = TABLES["documents"]
+    older = replace(documents, columns=tuple(c for c in documents.columns if c.name != "date"))
+    store.write(older, Partition("x", "00"), older.empty(), Provenance("", "1"))
+    dated = View("dated", "document", "SELECT date FROM documents")
+    since = Macro("since", ("day",), "document", "FROM dated WHERE date >= day")
+    build_catalogue(store, TABLES.values(), path, [dated, since])
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.sql("SELECT title FROM documents").fetchall() == []
