@@ -38,12 +38,13 @@ _LEAST_SHARED, _LEAST_COSINE = 0.4, 0.6  # of a sentence that states what is ask
 def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) -> np.ndarray:
     """Return cosine to the question and share of its words, 2 : 1, `(n_sentences,)`.
 
-    A word counts by how few of the sentences have it. A reply counts at least as the question that
-    it replies to, times 0.8, and a sentence that begins with a pronoun as the one before it, times
-    0.6. Factors: what others than a named speaker say; rows that share less than another; what
-    lacks what is asked for, or is from a text without another word of the question; small talk and
-    names of documents; documents of another period. The best sentence of the same run of passages
-    is added with 0.3. `relevant` has the cosines, `(n_sentences,)`.
+    In other languages than English it is 1 : 2. A word counts by how few of the sentences have it.
+    A reply counts at least as the question that it replies to, times 0.8, and a sentence that
+    begins with a pronoun as the one before it, times 0.6. Factors: what others than a named speaker
+    say; rows that share less than another; what lacks what is asked for, or is not near another
+    word of the question; small talk and names of documents; documents of another period. The best
+    sentence of the same run of passages is added with 0.3. `relevant` has the cosines,
+    `(n_sentences,)`.
     """
     period = period_of(question)
     stems = [
@@ -179,7 +180,8 @@ def _near(
         for i, nearby in enumerate(windows)
     ]
     shares = _shares(question, around if is_named else stems, around, stems)
-    return (shares >= share) | (relevant >= (cosine if _is_known(question, sentences) else 1))
+    least = cosine if _is_known(question, sentences) else max(cosine, _LEAST_COSINE)
+    return (shares >= share) | (relevant >= least)
 
 
 def _shares(
