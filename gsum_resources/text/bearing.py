@@ -58,7 +58,10 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         if sentence.is_record:
             own[i] = (stems[i] | above[i] if sentence.kind == "row" else stems[i]) - titles[i]
             around[i] = above[i] | titles[i]
-    held = [own_words | title for own_words, title in zip(stems, titles, strict=True)]
+    held = [
+        said | title if s.is_record else said
+        for s, said, title in zip(sentences, stems, titles, strict=True)
+    ]
     shared = _shares(question, own, around, held)
     by_words = _SHARED_WORDS if _is_known(question, sentences) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
