@@ -14,7 +14,7 @@ from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.locked_property import locked_property
 from gsum_resources.store.memo import Memo
 
-_ALGORITHM = "bertscore-f1-3"  # increase it when scores of the same texts may change
+_ALGORITHM = "bertscore-f1-4"  # increase it when scores of the same texts may change
 _BATCH = 128  # answers embedded together, between two notes of progress; their vectors take 50 MB
 _REFERENCES = 512  # kept for all methods, in 80 MB
 _DECIMALS = 5  # the last bits of a matrix product depend on the number of threads
@@ -66,7 +66,7 @@ class LocalBertScorer:
         with torch_threads(1):  # the products of one pair are small
             return np.array(
                 [
-                    bertscore([references[text] for text in texts], [answer]).f1.max(initial=0)
+                    bertscore([references[text] for text in texts], [answer]).f1.max()
                     for answer, (_, texts) in zip(answers, answered, strict=True)
                 ],
                 np.float64,

@@ -1,7 +1,9 @@
 """Importers on small files in the official formats, and the writing of a corpus."""
 
 import gzip
+import io
 import json
+import tarfile
 import tomllib
 
 import pyarrow as pa
@@ -140,9 +142,18 @@ def test_odsum_story_links_by_response(tmp_path):
     ]
 
 
-def test_odsum_meeting(tmp_path):
-    for name, text in {"ES1": "ann: hello", "ES2": " ", "ES3": "bob: bye"}.items():
-        _put(tmp_path / f"Documents/{name}.txt", text)
+@pytest.mark.parametrize("packed", [True, False])
+def test_odsum_meeting(tmp_path, packed):
+    texts = {"ES1": "ann: hello", "ES2": " ", "ES3": "bob: bye"}
+    if packed:
+        with tarfile.open(tmp_path / "Documents.tar.gz", "w:gz") as archive:
+            for name, text in texts.items():
+                member = tarfile.TarInfo(f"Documents/{name}.txt")
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text.encode()))
+    else:
+        for name, text in texts.items():
+            _put(tmp_path / f"Documents/{name}.txt", text)
     row = {"query": "Q", "answer": "A", "meetings_list": ["ES3", "ES2"]}
     _put(tmp_path / "queries.json.gz", {"7": row})
     report, documents, queries = _run("odsum-meeting", tmp_path, tmp_path)

@@ -1,6 +1,7 @@
 """Stories with their questions: SQuALITY (Wang et al., 2022) and ODSum (Zhou et al., 2023)."""
 
 import hashlib
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gsum_assets.corpus.importers.source import (
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _STORY_FILES = "a folder with documents/{train,dev,test}.jsonl and queries.jsonl"
-_MEETING_FILES = "a folder with Documents/*.txt (of Documents.tar.gz) and queries.json"
+_MEETING_FILES = "a folder with Documents.tar.gz (or Documents/*.txt) and queries.json"
 
 
 def _ask(contents: Contents, story_id: str, question: dict[str, Any], **values: Any) -> None:
@@ -92,8 +93,7 @@ def _section_id(text: str) -> str:
 def _read_odsum_meeting(source: Path) -> Contents:
     """Read ODSum-Meeting; all queries are dev, as they have been used for development."""
     file = needed_file(source, _MEETING_FILES, "queries.json")
-    files = (source / "Documents").glob("*.txt")
-    texts = {slug(file.stem): file.read_text(encoding="utf-8") for file in files}
+    texts = _transcripts(source)
     if not texts:
         raise missing(source, _MEETING_FILES)
     empty = sorted(name for name, text in texts.items() if not text.strip())
@@ -119,6 +119,23 @@ def _read_odsum_meeting(source: Path) -> Contents:
             "out, also of the relevant documents"
         )
     return contents
+
+
+def _transcripts(source: Path) -> dict[str, str]:
+    """Return texts by meeting name, from the extracted folder or the archive."""
+    archive = source / "Documents.tar.gz"
+    if (folder := source / "Documents").is_dir() or not archive.is_file():
+        return {slug(p.stem): p.read_text(encoding="utf-8") for p in folder.glob("*.txt")}
+    texts = {}
+    try:
+        with tarfile.open(archive) as members:
+            for member in members:
+                content = members.extractfile(member)  # None for folders and links
+                if content and member.name.endswith(".txt"):
+                    texts[slug(Path(member.name).stem)] = content.read().decode("utf-8")
+    except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{archive}: not readable ({error}); download it again") from error
+    return texts
 
 
 BENCHMARKS = {
