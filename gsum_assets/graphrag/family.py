@@ -35,6 +35,7 @@ from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import mapping, pc
+from gsum_resources.store.partition import StoreError
 from gsum_resources.store.table import Macro, View
 
 _INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
@@ -146,6 +147,14 @@ def _chunks_of_reports(
     return document_of, behind
 
 
+def _ambiguous(question: str, inputs: Inputs) -> Mapping[str, Sequence[str]]:
+    """Return the names of a question that may be several; none where methods need no graph."""
+    try:
+        return names_apart(question, inputs.table("aliases"))
+    except StoreError:
+        return {}
+
+
 def _views() -> Sequence[View | Macro]:
     from gsum_assets.graphrag.views import MACROS, VIEWS
 
@@ -204,7 +213,7 @@ FAMILY = Family(
     ),
     settings=GraphRagSettings,
     prompts=PROMPTS,
-    ambiguous=lambda question, inputs: names_apart(question, inputs.table("aliases")),
+    ambiguous=_ambiguous,
     prompt_tokens="graphrag.answers.prompt_tokens",
     read=_read,
     views=_views,

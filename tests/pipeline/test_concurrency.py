@@ -68,7 +68,7 @@ def assert_home_is_whole(house: House) -> None:
         assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
         assert instance.event_log_storage.get_concurrency_run_ids() == set()
         checks = evaluations(instance)
-    assert len(checks) > 10
+    assert len(checks) >= 10
     assert [(e.asset_key, e.check_name, e.description) for e in checks if not e.passed] == []
 
 
