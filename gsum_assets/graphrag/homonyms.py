@@ -15,7 +15,7 @@ _MOST_DOCUMENTS = 50  # a name in more of them is common knowledge
 def mark_contexts(names: Mapping[str, Name]) -> None:
     """Set the `contexts` of names: groups of documents of which no two have a common neighbour.
 
-    Neighbours are names in the same chunks without a common word; a document without any tells
+    Neighbours are names in the same chunks without a common word; a document without any says
     nothing. Names in lower case are not judged.
     """
     from scipy.cluster.hierarchy import DisjointSet
