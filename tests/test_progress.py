@@ -34,8 +34,8 @@ def test_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for done in (0, 10, 20, 21, 100):
         report(done, 100, "9 tokens a second")
     assert lines == [
-        "answers: 20 of 100, 2.0 a second, about 40 s left, 9 tokens a second",
-        "answers: 100 of 100, 3.3 a second, 9 tokens a second",
+        "answers: 20 of 100, 1.7 a second, about 48 s left, 9 tokens a second",
+        "answers: 100 of 100, 3.5 a second, 9 tokens a second",
     ]
 
 

@@ -127,6 +127,8 @@ class MemoizedEmbedder:
         blocks = [pending[start : start + _BATCH] for start in range(0, len(pending), _BATCH)]
         is_spread = self._engine.spreads and isinstance(self._embedder, Movable)
         embedded = self._spread if is_spread else self._in_turn
+        if pending:  # before the model is loaded
+            report(0, len(pending))
         for number, fresh in enumerate(embedded(side, blocks, report)):
             known.update(fresh)
             report(min((number + 1) * _BATCH, len(pending)), len(pending))

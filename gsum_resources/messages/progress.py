@@ -86,8 +86,8 @@ class Stage:
     _finished: float | None = field(default=None, repr=False)
 
     def advance(self, done: int, total: int, now: float, detail: str = "") -> None:
-        """Note how much is done; the rate is measured from the first note on."""
-        if self._counted_from is None or done < self.done:
+        """Note how much is done; the rate is measured from the first note of something done."""
+        if not self.done or done < self.done:
             self._counted_from = (now, done) if done < total else (self.began, 0)
         self.done, self.total, self.detail = done, total, detail
         self._finished = now if done >= total else None

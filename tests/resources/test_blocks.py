@@ -136,7 +136,7 @@ def test_only_missing_texts_are_embedded_elsewhere(
     np.testing.assert_array_equal(spread.embed(texts), HashEmbedder().embed(texts))
     assert engine.blocks == [("passage", ["a", "c"]), ("passage", ["d"])]
     assert embedder.n_embedded == 1
-    assert seen == [(2, 3), (3, 3)]
+    assert seen == [(0, 3), (2, 3), (3, 3)]
     assert [(batch.n_texts, batch.model) for batch in batches] == [(2, "hash"), (1, "hash")]
     spread.embed(texts)
     np.testing.assert_array_equal(spread.embed_queries(["b"]), -HashEmbedder().embed(["b"]))
