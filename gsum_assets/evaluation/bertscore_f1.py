@@ -16,7 +16,7 @@ from gsum_resources.store.memo import Memo
 
 _ALGORITHM = "bertscore-f1-4"  # increase it when scores of the same texts may change
 _BATCH = 128  # answers embedded together, between two notes of progress; their vectors take 50 MB
-_REFERENCES = 512  # kept for all methods, in 80 MB
+_KEPT = 2**29  # bytes of references' vectors, kept for all methods: of 1,000 long ones
 _DECIMALS = 5  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
@@ -73,12 +73,12 @@ class LocalBertScorer:
             )
 
     def _references(self, texts: dict[str, None]) -> dict[str, TokenVectors]:
-        """Return vectors by text; the first `_REFERENCES` texts are embedded only once."""
+        """Return vectors by text; those of the first texts, up to `_KEPT`, are computed once."""
         fresh = [text for text in texts if text not in self._kept]
         vectors = dict(zip(fresh, self._embedder.embed_tokens(fresh), strict=True))
         known = self._kept | vectors
-        for text in fresh[: _REFERENCES - len(self._kept)]:
-            self._kept[text] = vectors[text]
+        if sum(kept.vectors.nbytes for kept in known.values()) <= _KEPT:
+            self._kept.update(vectors)
         return known
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gsum_assets.evaluation import bertscore_f1 as bertscore_f1_module
 from gsum_assets.evaluation.bertscore_f1 import LocalBertScorer, bertscore_f1
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.model_files import PACKAGED, model_folder
@@ -90,6 +91,22 @@ def test_stored_scores_depend_on_neither_batch_nor_threads(scorer):
     assert scorer.n_answers == compared
     apart = [scores([one], LocalBertScorer(device="cpu", threads=4))[0] for one in ANSWERED]
     assert np.array_equal(apart, found)
+
+
+@pytest.mark.parametrize(("room", "n_again"), [(bertscore_f1_module._KEPT, 1), (0, 3)])
+def test_references_are_embedded_once_for_all_methods(monkeypatch, room, n_again):
+    monkeypatch.setattr(bertscore_f1_module, "_KEPT", room)
+    scorer, embedded = LocalBertScorer(device="cpu", threads=1), []
+    embed = LocalTokenEmbedder.embed_tokens
+    monkeypatch.setattr(
+        LocalTokenEmbedder,
+        "embed_tokens",
+        lambda self, texts: (embedded.extend(texts), embed(self, texts))[1],
+    )
+    for answer in ("The boat was late.", "The ferry came."):
+        embedded.clear()
+        scorer.best_f1([(answer, ANSWERED[0][1])])
+    assert len(embedded) == n_again
 
 
 def test_blank_texts_score_nothing(scorer):
