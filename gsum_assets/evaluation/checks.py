@@ -29,8 +29,9 @@ def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -
     speakers = Speakers(documents()["text"].to_pylist() if answers else [])
     n_attributed, wrong = 0, []
     for row in answers:
-        for sentence in speakers.shown(row["text"]):
-            n_attributed += bool(sentence.names)
+        attributed = [sentence for sentence in speakers.shown(row["text"]) if sentence.names]
+        n_attributed += len(attributed)
+        for sentence in attributed:
             if speakers.verdict(sentence) == Verdict.WRONG:
                 shown = {"speaker": sentence.names[-1], "sentence": sentence.words}
                 wrong.append({"query_id": row["query_id"], **shown})

@@ -199,6 +199,7 @@ class Speakers:
         speakers = [document for document in self._documents if name in document.names]
         if any(document.said_by(name).hold(words) for document in speakers):
             return Verdict.RIGHT
-        if words_of(words) and not any(document.find(words) for document in self._documents):
+        wanted = set(words_of(words))
+        if wanted and not any(d.has(wanted) and d.find(words) for d in self._documents):
             return Verdict.ELSEWHERE
         return Verdict.WRONG if name else Verdict.UNATTRIBUTED
