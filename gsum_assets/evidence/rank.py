@@ -195,6 +195,9 @@ def reasons(
 
     A feature is replaced by its mean in all passages and all its forms at once.
     """
+    if not edges:  # no passage gets messages from others
+        scaled, probabilities = scaled[chosen], probabilities[chosen]
+        chosen = np.arange(len(chosen))
     group_of = np.array([name.partition(":")[0] for name in network.names])
     groups = list(dict.fromkeys(group_of.tolist()))
     losses = np.empty((len(chosen), len(groups)))

@@ -215,8 +215,10 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
     network = Network(names, np.zeros(3), np.ones(3), weights)
     scaled = np.array([[1.0, 1.0, 5.0], [0.0, 0.0, 5.0]], np.float32)
     found = network.probabilities(scaled, [])
-    both = np.array([0, 1])
-    assert reasons(network, scaled, [], found, both) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
+    expected = [["dense +0.38"], []]  # sigmoid(2) - 0.5
+    for chosen in ([0, 1], [1, 0], [1]):
+        because = reasons(network, scaled, [], found, np.array(chosen))
+        assert because == [expected[passage] for passage in chosen]
 
 
 def test_the_explanation_names_every_passage_read() -> None:
