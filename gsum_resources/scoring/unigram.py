@@ -89,12 +89,14 @@ class UnigramScorer:
         texts = dict.fromkeys(chain(contexts, chain.from_iterable(candidates)))
         if not texts:
             return []
+        import pandas
+
         number_of = {text: number for number, text in enumerate(texts)}
         bags, words = _bags(texts)
         scores = []
         for i, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
             group = bags[[number_of[context], *(number_of[text] for text in row)]]
-            present, columns = np.unique(group.indices, return_inverse=True)
+            columns, present = pandas.factorize(group.indices)  # np.unique sorts
             if self.background is None:
                 counts = np.bincount(columns, group.data, len(present))
                 n_texts_of = np.bincount(columns, minlength=len(present))
