@@ -266,13 +266,10 @@ def is_spoken(text: str, share: float = 0.01) -> bool:
 
     "Um" and "er" are words of German, Portuguese and Danish.
     """
-    if not is_english(text):
-        return False
     loose, few = len(_LOOSE.findall(text)), share * len(text.split())
-    # the words of fillers are at least as many, and found faster
-    return len(_FILLER_WORD.findall(text)) + loose > few and (
-        len(_FILLERS.findall(text)) + loose > few
-    )
+    # the words of fillers are at least as many, and found fastest
+    may_be = len(_FILLER_WORD.findall(text)) + loose > few
+    return may_be and is_english(text) and len(_FILLERS.findall(text)) + loose > few
 
 
 def join_interrupted(talk: list[Turn]) -> list[Turn]:
