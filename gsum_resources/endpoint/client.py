@@ -4,6 +4,7 @@ import asyncio
 import json
 import queue
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -26,7 +27,6 @@ from gsum_resources.endpoint.failures import (
     error_of,
     unavailable,
 )
-from gsum_resources.endpoint.outages import Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
@@ -44,6 +44,7 @@ _CHECK_ATTEMPTS = 3
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 _CONSUMED_S = 0.01  # between two checks of the values that wait to be consumed
 _AWAY_AFTER = 3  # consecutive requests, at least
+_PROBE_EVERY_S = 30.0  # while the server is away; between, every batch fails at once
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Endpoint:
     """A server that speaks the OpenAI protocol, with all requests of this process to it.
 
     Everything runs in one background thread, which keeps the connections and starts on first use;
-    `check`, `fetch` and `map` may be called from any thread. `store` counts attempts, and knows
-    servers that are away, across processes. `backoff_s` is the maximum pause before the first
-    retry, doubled for each further one.
+    `check`, `fetch` and `map` may be called from any thread. `store` counts attempts across
+    processes. `backoff_s` is the maximum pause before the first retry, doubled for each further
+    one.
     """
 
     def __init__(
@@ -78,12 +79,12 @@ class Endpoint:
         state = (lambda: state_of(store)) if store else None
         limits = settings.requests_per_minute, settings.tokens_per_minute
         self._limiter = RateLimiter(*limits, state, account)
-        self._outages = Outages(state, settings)
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # consecutive requests
         self._answered = False  # whether any request was ever answered
-        self._outage: str | None = None  # while there is one, a request has a single attempt
+        self._outage = ""  # the error of a server that is away: a request has a single attempt
+        self._probed = 0.0  # when a batch was last sent to it
 
     @locked_property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -108,10 +109,8 @@ class Endpoint:
         key, `ModelUnavailableError` if the server refuses it, or cannot be reached.
         """
         self._connection.prepare()
-        outage = self._outages.current()
-        self._run(self._check(1 if outage else _CHECK_ATTEMPTS))
-        if outage:
-            self._outages.allow_probe()
+        self._run(self._check(1 if self._outage else _CHECK_ATTEMPTS))
+        self._probed = -_PROBE_EVERY_S  # the next batch may try again
 
     def fetch(self, path: str, body: dict[str, Any] | None = None) -> Any:
         """Return the server's parsed answer to one request, a GET without body; None if it fails.
@@ -135,15 +134,15 @@ class Endpoint:
         As many run concurrently as the settings allow. `on_value` is called in the calling thread
         with the index of an item and its value. The first exception of either cancels the others.
 
-        Raises `ModelUnavailableError` if the server is away; at once if this is known, unless this
-        process may try again.
+        Raises `ModelUnavailableError` if the server is away; at once if this is known, and the
+        last batch was sent to it less than 30 seconds ago.
         """
         if not items:
             return []
         self._connection.prepare()
-        self._outage = self._outages.current()
-        if self._outage and not self._outages.may_probe():
+        if self._outage and time.monotonic() - self._probed < _PROBE_EVERY_S:
             raise error_of(self.settings, self._outage)
+        self._probed = time.monotonic()
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
         future = asyncio.run_coroutine_threadsafe(self._work_off(work, items, ready), self._loop)
@@ -223,10 +222,7 @@ class Endpoint:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _note_answer(self) -> None:
-        self._answered, self._given_up = True, 0
-        if self._outage:
-            self._outage = None
-            self._outages.end()
+        self._answered, self._given_up, self._outage = True, 0, ""
 
     def _away_after(self, failure: EndpointError) -> ModelUnavailableError | None:
         """Return the error of an outage, and note it, if a request that was given up means one."""
@@ -234,11 +230,9 @@ class Endpoint:
         reached = isinstance(failure, TransientError) and failure.reached
         if reached and self._given_up < max(_AWAY_AFTER, self.settings.max_concurrent):
             return None
-        error = away(failure, self.settings, self._given_up)
-        self._given_up = 0
-        reason = self._outage or str(error)
-        self._outages.note(reason)
-        return error_of(self.settings, self._outage) if self._outage else error
+        self._outage = self._outage or str(away(failure, self.settings, self._given_up))
+        self._given_up, self._probed = 0, time.monotonic()
+        return error_of(self.settings, self._outage)
 
     async def _send_once(self, path: str, body: dict[str, Any] | None = None) -> str:
         """Return the body of the answer to a request that costs nothing."""
@@ -333,7 +327,7 @@ class Endpoint:
         unavailable_error = unavailable(failure, self.settings) if is_refused else None
         if not failure.status:
             unavailable_error = away(failure, self.settings, 1)
-            self._outages.note(str(unavailable_error))
+            self._outage, self._probed = str(unavailable_error), time.monotonic()
         if unavailable_error:
             raise unavailable_error
 

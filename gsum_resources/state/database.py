@@ -108,15 +108,6 @@ ATTEMPTS = sa.Table(  # requests recently sent to servers
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.Index("attempts_by_time", "account", "time"),
 )
-OUTAGES = sa.Table(  # servers that were given up, see `endpoint/outages.py`
-    "outages",
-    _TABLES,
-    sa.Column("account", sa.Text, primary_key=True),
-    sa.Column("since", sa.Double, nullable=False),  # Unix time
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("reached", sa.Boolean, nullable=False),
-    sa.Column("probed", sa.Double, nullable=False),  # seconds by `State.now`
-)
 SPENDING = sa.Table(  # batches of requests, see `endpoint/budget.py`
     "spending",
     _TABLES,

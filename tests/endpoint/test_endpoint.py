@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gsum_resources.endpoint import Endpoint, EndpointError, outages
+from gsum_resources.endpoint import Endpoint, EndpointError, client
 from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import SettingsError
@@ -298,18 +298,17 @@ def test_configured_key_is_sent_and_masked_in_a_reply(log: Path, monkeypatch) ->
 
 
 @pytest.fixture
-def endpoints(tmp_path: Path) -> Iterator:
-    """A function from a URL to the client of another process of one home."""
+def endpoint_of() -> Iterator[Callable[[str], Endpoint]]:
+    """A function from a URL to a client with two retries."""
     with ExitStack() as opened:
 
-        def another(base_url: str, **settings) -> Endpoint:
-            store = ParquetStore(str(tmp_path / "warehouse"), str(tmp_path / "state.db"))
-            chosen = settings_for(base_url, max_retries=2, max_concurrent=4, **settings)
-            endpoint = Endpoint(chosen, store, backoff_s=0.02)
+        def opens(base_url: str) -> Endpoint:
+            chosen = settings_for(base_url, max_retries=2, max_concurrent=4)
+            endpoint = Endpoint(chosen, backoff_s=0.02)
             opened.callback(endpoint.close)
             return endpoint
 
-        yield another
+        yield opens
 
 
 def error_of(endpoint: Endpoint) -> str:
@@ -318,88 +317,85 @@ def error_of(endpoint: Endpoint) -> str:
     return str(raised.value)
 
 
-def posts(server: ScriptedServer) -> int:
-    return len(server.lines("/chat/completions"))
+def posts(server: ScriptedServer, since: float = 0.0) -> list[str]:
+    lines = server.lines("/chat/completions")
+    return [line["messages"] for line in lines if line["time"] >= since]
 
 
 def port_of(url: str) -> int:
     return int(url.rpartition(":")[2].partition("/")[0])
 
 
-def test_twenty_processes_find_an_outage_out_once(endpoints, tmp_path: Path) -> None:
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        return closed.getsockname()[1]
+
+
+def test_an_outage_is_found_out_once(endpoint_of, tmp_path: Path) -> None:
     with scripted_server(tmp_path / "log", every={"500": 1}) as server:
         url = server.base_url
-        first = error_of(endpoints(url))
+        endpoint = endpoint_of(url)
+        first = error_of(endpoint)
     with scripted_server(tmp_path / "later", port=port_of(url)) as server:  # nothing is in flight
-        assert {error_of(endpoints(url)) for _ in range(19)} == {first}
-        assert posts(server) == 0
+        assert {error_of(endpoint) for _ in range(3)} == {first}
+        assert posts(server) == []
 
 
-def test_one_request_without_a_connection_is_enough(endpoints, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+def test_one_request_without_a_connection_is_enough(endpoint_of, tmp_path: Path) -> None:
+    port = closed_port()
     url = f"http://127.0.0.1:{port}/v1"
+    endpoint = endpoint_of(url)
     with pytest.raises(ModelUnavailableError, match=rf"{url} is away \(ConnectError"):
-        endpoints(url).check()
+        endpoint.check()
     with pytest.raises(ModelUnavailableError, match=r"is away \(ConnectError"):
-        send(endpoints(url), ["one"])
+        send(endpoint_of(url), ["one"])
     with scripted_server(tmp_path / "log", port=port, first=("ok", "500")) as server:
-        endpoints(url).check()
-        send(endpoints(url), ["one"])
-        (answer,) = send(endpoints(url), ["two"])
+        endpoint.check()
+        send(endpoint, ["one"])
+        (answer,) = send(endpoint, ["two"])
         assert answer.retries == 1  # patient as ever
-        assert posts(server) == 3
+        assert len(posts(server)) == 3
 
 
-def test_one_process_at_a_time_tries_again_with_single_attempts(
-    endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_single_attempts_while_the_server_is_away(
+    endpoint_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scripted_server(tmp_path / "log", every={"500": 1}) as server:
-        first = error_of(endpoints(server.base_url))
-        monkeypatch.setattr(outages, "PROBE_EVERY_S", 0.0)
+        url = server.base_url
+        endpoint = endpoint_of(url)
+        first = error_of(endpoint)
+        monkeypatch.setattr(client, "_PROBE_EVERY_S", 0.0)
         began = time.time()  # the first may have left requests that are answered later
-        assert error_of(endpoints(server.base_url)) == first
-        lines = server.lines("/chat/completions")
-        tried = [line["messages"] for line in lines if line["time"] >= began]
+        assert error_of(endpoint) == first
+        tried = posts(server, began)
         assert tried
         assert len(set(tried)) == len(tried)  # none is repeated
-        url = server.base_url
-    monkeypatch.setattr(outages, "PROBE_EVERY_S", 3600.0)
+    monkeypatch.setattr(client, "_PROBE_EVERY_S", 3600.0)
     with scripted_server(tmp_path / "later", port=port_of(url)) as server:
-        assert error_of(endpoints(url)) == first
-        assert posts(server) == 0
+        assert error_of(endpoint) == first
+        assert posts(server) == []
 
 
-def test_an_answer_ends_the_outage_for_all(
-    endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_ends_the_outage(
+    endpoint_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/v1"
-    assert "is away" in error_of(endpoints(url))
+    port = closed_port()
+    endpoint = endpoint_of(f"http://127.0.0.1:{port}/v1")
+    assert "is away" in error_of(endpoint)
     with scripted_server(tmp_path / "log", port=port):
-        assert "is away" in error_of(endpoints(url))  # nobody has tried again yet
-        monkeypatch.setattr(outages, "PROBE_EVERY_S", 0.0)
-        assert len(send(endpoints(url), ["a"])) == 1
-        monkeypatch.setattr(outages, "PROBE_EVERY_S", 3600.0)
-        assert len(send(endpoints(url), ["b"])) == 1
+        assert "is away" in error_of(endpoint)  # it has not tried again yet
+        monkeypatch.setattr(client, "_PROBE_EVERY_S", 0.0)
+        assert len(send(endpoint, ["a"])) == 1
+        monkeypatch.setattr(client, "_PROBE_EVERY_S", 3600.0)
+        assert len(send(endpoint, ["b"])) == 1
 
 
-def test_a_check_does_not_end_an_outage_of_requests(endpoints, tmp_path: Path) -> None:
+def test_a_check_does_not_end_an_outage_of_requests(endpoint_of, tmp_path: Path) -> None:
     with scripted_server(tmp_path / "log", every={"500": 1}) as server:
-        first = error_of(endpoints(server.base_url))
-        endpoints(server.base_url).check()  # its list of models is answered
+        endpoint = endpoint_of(server.base_url)
+        first = error_of(endpoint)
+        endpoint.check()  # its list of models is answered
         began = time.time()  # the first may have left requests that are answered later
-        assert error_of(endpoints(server.base_url)) == first
-        lines = server.lines("/chat/completions")
-        assert 1 <= sum(line["time"] >= began for line in lines) < 2 * 4
-        assert error_of(endpoints(server.base_url)) == first
-
-
-def test_another_model_at_the_server_is_not_away(endpoints, tmp_path: Path) -> None:
-    def fails(body: dict) -> tuple[int, dict] | None:
-        return (500, {}) if body["model"] == "m" else None
-
-    with scripted_server(tmp_path / "log", rejects=fails) as server:
-        error_of(endpoints(server.base_url))
-        assert len(send(endpoints(server.base_url, model="other"), ["a"])) == 1
+        assert error_of(endpoint) == first
+        assert 1 <= len(posts(server, began)) < 2 * 4
+        assert error_of(endpoint) == first
