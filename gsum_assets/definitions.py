@@ -55,7 +55,7 @@ def definitions_of(
         assets=[
             *external_assets,
             sources_asset(upstream),
-            *(asset_of(declared, settings.dagster, assets) for declared in defined),
+            *(asset_of(declared, assets) for declared in defined),
         ],
         jobs=jobs,
         sensors=[watch_corpora(workspace, jobs, defined)],

@@ -12,15 +12,12 @@ import pytest
 from PIL import Image
 
 from gsum_assets.dagster_assets.jobs import SOURCES
-from gsum_assets.dagster_assets.metadata import of_asset
 from gsum_assets.definitions import defs
 from gsum_assets.pipeline.columns import TEXT, TEXTS
 from gsum_assets.pipeline.tables import TABLES, table_of
-from gsum_assets.registry.declared import STEPS
 from gsum_assets.registry.families import FAMILIES
 from gsum_assets.runner.run import refresh
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.schema import DagsterSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.catalogue import define_views
 from tests.conftest import CORPUS, House, document_in
@@ -143,17 +140,3 @@ def test_no_column_that_documents_or_replies_fill_is_a_label() -> None:
     columns = [column for table in TABLES.values() for column in table.columns]
     assert texts <= {column.name for column in columns}
     assert not [c for c in columns if c.label and (c.name in texts or c.type not in (TEXT, TEXTS))]
-
-
-@pytest.mark.parametrize(
-    ("group", "view"), [("gor", "graphs?graph=records"), ("corpus", "corpora")]
-)
-def test_assets_link_to_a_view_of_the_page_if_its_address_is_set(group: str, view: str) -> None:
-    declared = next(declared for declared in STEPS if declared.group == group)
-    table = declared.table(declared.step.table)
-    settings = DagsterSettings(page_url="http://127.0.0.1:8765/")
-    link = of_asset(declared, table, settings)["metadata"]["gsum/page"]
-    assert link.value == f"http://127.0.0.1:8765/#/{view}"
-    assert "gsum/page" not in of_asset(declared, table, DagsterSettings())["metadata"]
-    with pytest.raises(ValueError, match="no address that begins with http"):
-        DagsterSettings(page_url="javascript:alert(1)")

@@ -11,19 +11,10 @@ from gsum_assets.dagster_assets.run_resource import HomeOfRun
 from gsum_assets.pipeline.step import MODELS, SETTINGS
 from gsum_assets.registry.declared import INDEX, Declared
 from gsum_resources.dagster_io.failure import explained
-from gsum_resources.settings.schema import DagsterSettings
 
 
-def asset_of(
-    declared: Declared, settings: DagsterSettings, defined: Collection[dg.AssetKey]
-) -> dg.AssetsDefinition:
-    """Return a step as one asset for each of its tables.
-
-    Parameters
-    ----------
-    settings : owners and links of the assets.
-    defined : all assets of the definitions; the step depends on those of them that it reads.
-    """
+def asset_of(declared: Declared, defined: Collection[dg.AssetKey]) -> dg.AssetsDefinition:
+    """Return a step as one asset for each of its tables; it depends on those of `defined`."""
     step = declared.step
     dependencies = _dependencies(declared, defined)
     specs = [
@@ -33,8 +24,7 @@ def asset_of(
             description=described(declared.table(name), purpose),
             group_name=declared.group,
             code_version=step.code_version,
-            owners=settings.owners,
-            **of_asset(declared, declared.table(name), settings),
+            **of_asset(declared, declared.table(name)),
         )
         for name, purpose in step.writes.items()
     ]

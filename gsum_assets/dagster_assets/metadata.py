@@ -1,14 +1,11 @@
-"""What Dagster's pages show of tables: descriptions, columns, kinds, links, rows and plots.
+"""What Dagster's pages show of tables: descriptions, columns, kinds, rows and plots.
 
 Dagster keeps what it shows for ever, also after a document is deleted. So no text of a document,
 question or reply is shown, only its length, and no name of an entity.
 """
 
 import base64
-import inspect
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -18,27 +15,15 @@ from gsum_assets.pipeline.result import Markdown, Picture
 from gsum_assets.pipeline.step import MODELS
 from gsum_assets.refresh.step import Refreshed, data_version
 from gsum_assets.registry.declared import Declared
-from gsum_resources.settings.schema import DagsterSettings
 from gsum_resources.store.catalogue import DIMENSION_MEANINGS, duckdb_type
 from gsum_resources.store.parquet_store import FILE_NAME, Partition, Provenance
 from gsum_resources.store.table import Table
 
-_VIEWS = {
-    "gor": "graphs?graph=records",
-    "lightpal": "graphs?graph=passages",
-    "graphrag": "graphs?graph=entities",
-    "jerr": "graphs?graph=jerr",
-}
-"""Views of the page of `gsum serve` by group of assets; of others, the state of the corpora."""
 _ROWS = 5  # of the shown query
 
 
-def of_asset(declared: Declared, table: Table, settings: DagsterSettings) -> dict[str, Any]:
+def of_asset(declared: Declared, table: Table) -> dict[str, Any]:
     """Return metadata, kinds and tags of an asset, as arguments of `dg.AssetSpec`."""
-    metadata = {**of_table(table), **_source_of(declared, settings)}
-    if settings.page_url:
-        view = _VIEWS.get(declared.group, "corpora")
-        metadata["gsum/page"] = dg.MetadataValue.url(f"{settings.page_url}/#/{view}")
     step, read = declared.step, {*declared.step.reads}
     tags = {"gsum/family": declared.group, "gsum/cost": "free"}
     if step.pool == "llm" or read & {"language_model", "judge_model"}:
@@ -47,7 +32,7 @@ def of_asset(declared: Declared, table: Table, settings: DagsterSettings) -> dic
         tags["gsum/cost"] = "embedding"
     if step.trains:
         tags["gsum/trained"] = "true"
-    return {"metadata": metadata, "tags": tags, "kinds": {"parquet", "duckdb", "python"}}
+    return {"metadata": of_table(table), "tags": tags, "kinds": {"parquet", "duckdb", "python"}}
 
 
 def of_table(table: Table) -> dict[str, Any]:
@@ -93,26 +78,6 @@ def column_schema(table: Table) -> dg.TableSchema:
         for column in table.columns
     ]
     return dg.TableSchema([*dimensions, *columns])
-
-
-def _source_of(declared: Declared, settings: DagsterSettings) -> dict[str, Any]:
-    """Return metadata with file and line of the function that computes a step's tables."""
-    make = declared.step.make
-    while isinstance(make, partial):
-        make = make.func
-    if not inspect.isfunction(make):
-        return {}
-    code, label = make.__code__, f"{make.__module__}.{make.__qualname__}"
-    if settings.git_url:
-        root = Path(__file__).parents[2]
-        path = Path(code.co_filename).relative_to(root).as_posix()
-        link = f"{settings.git_url}/tree/HEAD/{path}#L{code.co_firstlineno}"
-        reference: Any = dg.UrlCodeReference(url=link, label=label)
-    else:
-        reference = dg.LocalFileCodeReference(
-            file_path=code.co_filename, line_number=code.co_firstlineno, label=label
-        )
-    return {"dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference])}
 
 
 def of_result(

@@ -358,46 +358,19 @@ def resources_of(text: str) -> dict[str, float]:
 
 
 class DagsterSettings(SettingsTable):
-    """Table `[dagster]`: what Dagster's UI and catalogue show of the assets."""
+    """Table `[dagster]`: where Dagster's UI is."""
 
-    owners: list[str] = Field(
-        default=[], description="of all assets: e-mail addresses, or teams such as 'team:research'"
-    )
-    git_url: str = Field(
-        default="",
-        description="address of a repository with gsum's code, such as "
-        "'https://github.com/NAME/gsum'; assets link to it, and otherwise to files of this machine",
-    )
-    page_url: str = Field(
-        default="",
-        description="address of `gsum serve`, to whose page the assets link; empty: none",
-    )
     ui_url: str = Field(
         default="",
-        description="address of Dagster's UI, to whose lineage that page links; empty: none",
+        description="its address, to whose lineage the page of `gsum serve` links; empty: none",
     )
 
-    @field_validator("page_url", "ui_url")
+    @field_validator("ui_url")
     @classmethod
     def _is_address(cls, url: str) -> str:
         if url and not re.match(r"https?://[^\s/]", url):
             raise ValueError(f"'{url}' is no address that begins with http:// or https://")
         return url.rstrip("/")
-
-    @field_validator("owners", mode="before")
-    @classmethod
-    def _of_variable(cls, owners: Any) -> Any:
-        return owners.replace(",", " ").split() if isinstance(owners, str) else owners
-
-    @field_validator("owners")
-    @classmethod
-    def _are_owners(cls, owners: list[str]) -> list[str]:
-        for owner in owners:
-            if not re.fullmatch(r"team:[\w-]+|[^@\s]+@[^@\s]+\.[^@\s]+", owner):
-                raise ValueError(
-                    f"'{owner}' is neither an e-mail address nor a team such as 'team:research'"
-                )
-        return owners
 
 
 class Settings(SettingsTable):

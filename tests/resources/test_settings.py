@@ -75,6 +75,7 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("", {"GSUM_EMBEDDING_PRECISION": "int8"}, "GSUM_EMBEDDING_PRECISION is 'int8'.*float"),
         ("[automation]\ntimezone = 'Mars'", {}, "'automation.timezone' is 'Mars'"),
         ("[automation]\nnightly = 'late'", {}, "'automation.nightly' is 'late'.*cron"),
+        ("[dagster]\nui_url = 'javascript:alert(1)'", {}, "'dagster.ui_url'.*begins with http"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, environment: dict, message: str) -> None:
