@@ -175,12 +175,6 @@ FAMILY = Family(
                 "the same candidates as before are not scored again."
             },
             (*_TEXTS, "candidates", "passage_scorer"),
-            costs=[
-                Cost(
-                    "passage", "passage_scorer", times="lightpal.graph.n_candidates", tokens_in=500
-                )
-            ],
-            pool="llm",
             checks={"context_scores": [ALL_SCORED]},
         ),
         Step(

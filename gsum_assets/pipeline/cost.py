@@ -16,7 +16,7 @@ class Cost:
     ----------
     unit : what the number of requests grows with; of questions for each method.
     model : the model, by the name under which the step reads it.
-    requests : requests for one unit; of an embedder texts, of a scorer pairs.
+    requests : requests for one unit; of an embedder texts.
     calls : calls for one request, more than one if replies are often malformed.
     tokens_in, tokens_out : tokens of all prompts and replies of one request.
     length : setting of the length of texts in word pieces, as "jerr.chunking.max_tokens": the

@@ -26,9 +26,7 @@ from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 ENOUGH = 20  # earlier calls from which their mean is more reliable than the default
-UNITS = {"embedding_model": "texts", "passage_scorer": "pairs"}
-"""What models other than language models are paid for."""
-_LEDGER = TABLES["llm_calls"]
+_LEDGER, _EMBEDDER = TABLES["llm_calls"], "embedding_model"
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Line:
     ----------
     stage : "query" where the asset is computed for questions, else "index".
     model : what the model is for: "judge_model", "reports".
-    unit : "calls" of a language model, "texts" embedded or "pairs" scored.
+    unit : "calls" of a language model, or "texts" embedded.
     usd : price, US dollars.
     is_known : whether the tokens are those of earlier calls, not the default.
     is_most : whether the memo may answer some of the requests.
@@ -128,7 +126,7 @@ def _lines(stale: FoundStaleness) -> Iterator[Line]:
         for model in dict.fromkeys(cost.model for cost in declared.step.costs) if work else ():
             name = work_of(declared.name) if model == "language_model" else model
             is_free = getattr(models.bare(name), "only_quotes", False)  # rules send no request
-            if not models.is_served(name) if model in UNITS else is_free:
+            if is_free or (model == _EMBEDDER and not models.is_served(name)):
                 continue
             costs = [cost for cost in declared.step.costs if cost.model == model]
             requests = estimate.of(declared, costs, work)
@@ -186,11 +184,9 @@ def filled(
     """
     each = requests if requests.n else usual
     number, *tokens = [value * (requests.n + n_failed) / (each.n or 1.0) for value in each[1:]]
-    if unit := UNITS.get(line.model):
-        embedding, scorer = models.settings.embedding, models.settings.scorer
-        price = (embedding if unit == "texts" else scorer).usd_per_million_tokens
-        usd = tokens[0] * price / 1e6
-        return replace(line, unit=unit, n=round(number), tokens_in=round(tokens[0]), usd=usd)
+    if line.model == _EMBEDDER:
+        usd = tokens[0] * models.settings.embedding.usd_per_million_tokens / 1e6
+        return replace(line, unit="texts", n=round(number), tokens_in=round(tokens[0]), usd=usd)
     settings = models.settings_of(line.model)
     known = earlier.get((line.asset, ledger_name(settings)), Earlier())
     is_known = known.n >= ENOUGH and usual.n > 0

@@ -133,7 +133,6 @@ class StepReader:
         asset, log = self.declared.name, self.run.log
         model = work_of(asset) if name == "language_model" else name
         reads.other(InputKey("model", name), models.version(model))
-        reserve = models.reserve(model, corpus)
 
         def enter(batch: Batch) -> None:
             enter_batch(models.store, TABLES["embedding_calls"], corpus, asset, batch)
@@ -141,10 +140,10 @@ class StepReader:
 
         if name == "embedding_model":
             embedded = reporter(f"{asset}: texts embedded", log)
-            return models.embedder.reporting(embedded, enter, reserve)
+            return models.embedder.reporting(embedded, enter, models.reserve(name, corpus))
         if name == "passage_scorer":
             scored = reporter(f"{asset}: passages scored", log)
-            return models.scorer.reporting(scored, enter, reads.failures.append, reserve)
+            return models.scorer.reporting(scored, enter, reads.failures.append)
         ledger, run_id = models.ledger_table, self.run.run_id
         calls = CountingLedger(models.store, ledger, corpus, asset, run_id, self.usage)
         return models.language_model(

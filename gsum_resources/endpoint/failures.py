@@ -11,15 +11,13 @@ from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
     JudgeUnavailableError,
     ModelUnavailableError,
-    ScorerUnavailableError,
 )
-from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings
+from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings
 
-Settings = LlmSettings | EmbeddingSettings | ScorerSettings
+Settings = LlmSettings | EmbeddingSettings
 _ERRORS = {  # by the table of settings; those of other language models are the first
     "judge": JudgeUnavailableError,
     "embedding": EmbedderUnavailableError,
-    "scorer": ScorerUnavailableError,
 }
 
 LONGEST_PAUSE_S = 900.0  # a server that requires more is unavailable for this run

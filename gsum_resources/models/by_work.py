@@ -21,7 +21,6 @@ from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.schema import (
     EmbeddingSettings,
     LlmSettings,
-    ScorerSettings,
     Settings,
     WorkSettings,
 )
@@ -40,7 +39,7 @@ LANGUAGE_MODELS = ("language_model", "judge_model")  # names of their assets
 WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
 _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 MODEL_NAMES = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
-ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
+ServerSettings = LlmSettings | EmbeddingSettings
 
 
 class ModelError(ValueError):
@@ -126,7 +125,6 @@ class Models:
             "judge_model": self.settings.judge,
             **{work: table for work in WORK if (table := getattr(self.settings.models, work))},
             "embedding_model": self.settings.embedding,
-            "passage_scorer": self.settings.scorer,
         }
         return {name: s for name, s in all_models.items() if s.backend == "openai_compatible"}
 
@@ -177,11 +175,8 @@ class Models:
 
     def is_served(self, name: str) -> bool:
         """Return whether a server provides a model, so that it may cost money."""
-        settings: dict[str, ServerSettings] = {
-            "embedding_model": self.settings.embedding,
-            "passage_scorer": self.settings.scorer,
-        }
-        chosen = settings.get(name) or self.settings_of(name)
+        is_embedder = name == "embedding_model"
+        chosen = self.settings.embedding if is_embedder else self.settings_of(name)
         return self._named(name) not in self.overrides and chosen.backend == "openai_compatible"
 
     def _reserve_requests(self, name: str, reserve: Reserve) -> ReserveRequests:
@@ -267,10 +262,6 @@ class Models:
 
     def _new_scorer(self) -> PassageScorer:
         settings = self.settings.scorer
-        if settings.backend == "openai_compatible":
-            from gsum_resources.scoring.prompt_logprobs import ServedScorer
-
-            return ServedScorer(settings, self._endpoint(settings))
         if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.scoring.causal_scorer import CausalScorer
 

@@ -14,7 +14,6 @@ from gsum_resources.models.by_work import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.protocols.models import (
     CompletionError,
     ModelUnavailableError,
-    PassageScorer,
     Request,
 )
 from gsum_resources.protocols.results import Score
@@ -59,8 +58,8 @@ def check_models(models: Models) -> Iterator[CheckedModel]:
     for name in (*LANGUAGE_MODELS, *WORK):
         if name == "language_model" or models.settings_of(name) is not models.settings.llm:
             yield _language_model(models, name)
-    yield _embedder_or_scorer(models, "embedding_model", models.settings.embedding)
-    yield _embedder_or_scorer(models, "passage_scorer", models.settings.scorer)
+    yield _embedder(models, models.settings.embedding)
+    yield _scorer(models, models.settings.scorer)
 
 
 def _language_model(models: Models, name: str) -> CheckedModel:
@@ -95,21 +94,24 @@ def _prices(settings: LlmSettings) -> tuple[float, ...]:
     return settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
 
 
-def _embedder_or_scorer(
-    models: Models, name: str, settings: EmbeddingSettings | ScorerSettings
-) -> CheckedModel:
+def _embedder(models: Models, settings: EmbeddingSettings) -> CheckedModel:
     checked = CheckedModel(settings.table, settings.backend, settings.model)
     if settings.backend == "openai_compatible":
         price = (settings.usd_per_million_tokens,)
         checked = replace(checked, context_tokens=settings.max_tokens, usd=price)
     try:
-        models.check([name])
-        model = models.bare(name)
-        if isinstance(model, PassageScorer):
-            model.score([_PASSAGE], [[_QUESTION]])
-        else:
-            model.embed([_PASSAGE])
-            checked = _with_precision(checked, model)
+        models.check(["embedding_model"])
+        model = models.bare("embedding_model")
+        model.embed([_PASSAGE])
+    except (ModelUnavailableError, ValueError, OSError) as error:
+        return replace(checked, failure=str(error))
+    return _with_precision(checked, model)
+
+
+def _scorer(models: Models, settings: ScorerSettings) -> CheckedModel:
+    checked = CheckedModel(settings.table, settings.backend, settings.model)
+    try:
+        models.bare("passage_scorer").score([_PASSAGE], [[_QUESTION]])
     except (ModelUnavailableError, ValueError, OSError) as error:
         return replace(checked, failure=str(error))
     return checked

@@ -218,7 +218,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Metered(Protocol):
-    """An embedder or scorer whose server counts tokens."""
+    """An embedder whose server counts tokens."""
 
     @property
     def tokens_read(self) -> int:

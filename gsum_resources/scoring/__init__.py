@@ -1,7 +1,7 @@
 """Passage scorers, and the memo of their scores.
 
-`unigram.py` uses word frequencies, `causal_scorer.py` a local language model, `prompt_logprobs.py`
-a served one; `memoized.py` stores scores.
+`unigram.py` uses word frequencies, `causal_scorer.py` a local language model; `memoized.py` stores
+scores.
 """
 
 SEPARATOR = "\n\n"

@@ -9,9 +9,8 @@ from itertools import chain
 import numpy as np
 
 from gsum_resources.embedding.memoized import Meter, OnBatch
-from gsum_resources.endpoint.budget import Amount, Reserve, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
-from gsum_resources.protocols.models import Metered, OnRow, PassageScorer
+from gsum_resources.protocols.models import OnRow, PassageScorer
 from gsum_resources.store.content_hash import framed_text, hash_framed, hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
@@ -36,7 +35,6 @@ class MemoizedScorer:
         self._on_progress: Callable[[int, int], None] = lambda done, total: None
         self._on_batch: OnBatch = lambda batch: None
         self._on_failure: Callable[[str], None] = lambda document_id: None
-        self._reserve: Reserve = free_of_charge
         self._memo = Memo(store, "context_scores", scorer.identity)
         self.n_scored = 0
 
@@ -55,17 +53,16 @@ class MemoizedScorer:
         on_progress: Callable[[int, int], None],
         on_batch: OnBatch,
         on_failure: Callable[[str], None],
-        reserve: Reserve = free_of_charge,
     ) -> "MemoizedScorer":
         """Return a copy with callbacks and a count from zero that shares the scorer and the memo.
 
         `on_progress` is called with the number of passages scored, and of those with new pairs;
         `on_batch` with the cost of each batch of new pairs; `on_failure` with "" for each pair
-        without a score. `reserve` reserves the cost of all new pairs of a call.
+        without a score.
         """
         scorer = copy(self)
-        scorer._reserve, scorer._on_progress = reserve, on_progress
-        scorer._on_batch, scorer._on_failure = on_batch, on_failure
+        scorer._on_progress, scorer._on_batch = on_progress, on_batch
+        scorer._on_failure = on_failure
         scorer.n_scored = 0
         return scorer
 
@@ -130,9 +127,7 @@ class MemoizedScorer:
             self._memo.put(unsaved)
             unsaved.clear()
             if n_pairs:
-                batch = meter.batch(n_pairs)
-                spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
-                self._on_batch(batch)
+                self._on_batch(meter.batch(n_pairs))
             meter, n_pairs = Meter(self._scorer), 0
 
         def on_scores(nth: int, scores: np.ndarray) -> None:
@@ -158,27 +153,10 @@ class MemoizedScorer:
         texts = [
             [text for group in query.candidates.values() for text in group] for query in pending
         ]
-        contexts = [query.context for query in pending]
-        with self._reserve(self._most_spent(contexts, texts)) as spending:
-            try:
-                self._score(contexts, texts, on_scores)
-            finally:
-                save()
-
-    def _most_spent(self, contexts: Sequence[str], texts: Sequence[Sequence[str]]) -> Amount:
-        """Return what a served scorer is expected to cost: a token for four bytes.
-
-        A passage is sent once alone, and once with each of its candidates.
-        """
-        if not isinstance(self._scorer, Metered):
-            return Amount()
-        n_bytes = sum(
-            len(context.encode("utf-8", "replace")) * (len(row) + 1)
-            + sum(len(text.encode("utf-8", "replace")) for text in row)
-            for context, row in zip(contexts, texts, strict=True)
-        )
-        price = self._scorer.usd_per_million_tokens / 1e6
-        return Amount(sum(map(len, texts)) + len(contexts), n_bytes // 4, n_bytes // 4 * price)
+        try:
+            self._score([query.context for query in pending], texts, on_scores)
+        finally:
+            save()
 
     def _score(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], on_row: OnRow

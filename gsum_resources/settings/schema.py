@@ -81,8 +81,8 @@ _OWN_MODEL = {  # backends without the setting `model`
 }
 
 
-class ModelSettings(EndpointSettings):
-    """The model of a server or of this machine."""
+class ModelSettings(SettingsTable):
+    """A model of this machine, or of a server."""
 
     backend: Any  # declared by each subclass
     model: str = Field(default="", description="name at the server, or path or hub id")
@@ -99,13 +99,13 @@ class ModelSettings(EndpointSettings):
         if self.backend in _OWN_MODEL and self.model not in allowed:
             raise ValueError(
                 f"model is '{self.model}', but backend is '{self.backend}', "
-                f"{_OWN_MODEL[self.backend]}; set backend to 'openai_compatible' or "
-                "'transformers_local', or remove model"
+                f"{_OWN_MODEL[self.backend]}; set another backend, such as 'transformers_local', "
+                "or remove model"
             )
         return self
 
 
-class LlmSettings(ModelSettings):
+class LlmSettings(EndpointSettings, ModelSettings):
     """Table `[llm]`: the language model."""
 
     table: ClassVar[str] = "llm"
@@ -209,7 +209,7 @@ class ScorerSettings(ModelSettings):
     """Table `[scorer]`: the scorer of how well one passage predicts another."""
 
     table: ClassVar[str] = "scorer"
-    backend: Literal["unigram", "openai_compatible", "transformers_local", "packaged"] = Field(
+    backend: Literal["unigram", "transformers_local", "packaged"] = Field(
         default="unigram", description="what serves it; unigram: word frequencies, no model"
     )
     mu: float = Field(
@@ -218,12 +218,6 @@ class ScorerSettings(ModelSettings):
         allow_inf_nan=False,
         description="of unigram: weight of the background, words",
     )
-    max_tokens: int = Field(
-        default=4096,
-        ge=64,
-        description="longest prompt a server takes; a passage gets half; longer texts are cut",
-    )
-    usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
 
 class CorpusBudget(SettingsTable):
@@ -390,7 +384,7 @@ class Settings(SettingsTable):
     @property
     def has_served_model(self) -> bool:
         """Whether a model is on a server, which may cost money."""
-        models = self.llm, self.judge, self.embedding, self.scorer, *dict(self.models).values()
+        models = self.llm, self.judge, self.embedding, *dict(self.models).values()
         return any(model and model.backend == "openai_compatible" for model in models)
 
     @model_validator(mode="before")

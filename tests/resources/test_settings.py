@@ -67,7 +67,6 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ),
         ("[scorer]\nmu = 0", {}, "'scorer.mu' is 0.*greater than 0"),
         ("[scorer]\nmu = inf", {}, "'scorer.mu' is inf.*finite"),
-        ("[scorer]\nmax_tokens = 9", {}, "'scorer.max_tokens' is 9.*greater than or equal to 64"),
         ("", {"GSUM_SCORER_MU": "much"}, "variable GSUM_SCORER_MU is 'much'.*number"),
         ("", {"GSUM_LLM_MODL": "x"}, "GSUM_LLM_MODL is unknown; did you mean 'GSUM_LLM_MODEL'"),
         ("", {"GSUM_HOMME": "x"}, "GSUM_HOMME is unknown; did you mean 'GSUM_HOME'"),

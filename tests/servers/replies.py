@@ -89,13 +89,3 @@ def embedding_of(text: str, dimension: int) -> list[float]:
     """A vector drawn from the hash of the text, components between -1 and 1, any length."""
     drawn = hashlib.shake_128(text.encode("utf-8", "replace")).digest(2 * dimension)
     return [int.from_bytes(drawn[2 * i : 2 * i + 2]) / 32768 - 1 for i in range(dimension)]
-
-
-def logprobs_of(prompt: str) -> tuple[list[str], list[float | None]]:
-    """Tokens of up to four letters, and for each a number drawn from all that stands before it."""
-    tokens = re.findall(r"\s+|\S{1,4}", prompt)
-    read, values = hashlib.blake2b(digest_size=2), []
-    for token in tokens:
-        read.update(token.encode("utf-8", "replace"))
-        values.append(-int.from_bytes(read.digest()) / 8192)
-    return tokens, [None, *values[1:]]

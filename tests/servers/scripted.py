@@ -3,8 +3,7 @@
     python -m tests.servers.scripted --port 8000 --log requests.jsonl --every 429=7 --every 500=11
 
 It answers chat completions (with a value that satisfies the JSON schema of the request, wherever
-that stands), embeddings, completions (with log-probabilities of the prompt) and the list of
-models, deterministically from what it was sent. For each
+that stands), embeddings and the list of models, deterministically from what it was sent. For each
 request it appends one line to the log when it answers, so that the log outlives any client; what
 a line holds is documented at `Line`. Usage is counted by one rule, `tokens_of`.
 
@@ -13,12 +12,10 @@ Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then 
 process ends at once, and the port is closed); of chat
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
-short), `few` (a vector too few); of completions alone `mute` (no log-probabilities), `unechoed`
-(of the token written alone, as servers answer that do not know `echo`).
+short), `few` (a vector too few).
 
-What a chat reply says may also be given by a function of the request's body (`says`), and what a
-prompt's tokens are by a function of the prompt (`reads`); faults are done to that. What a known
-server rejects is a function, too (`rejects`, see `rejections.py`).
+What a chat reply says may also be given by a function of the request's body (`says`); faults are
+done to that. What a known server rejects is a function, too (`rejects`, see `rejections.py`).
 """
 
 import argparse
@@ -46,7 +43,6 @@ from starlette.types import ASGIApp
 
 from tests.servers.replies import (
     embedding_of,
-    logprobs_of,
     text_for,
     tokens_of,
     value_for,
@@ -58,8 +54,6 @@ Says = Callable[[dict], str]
 """Text of a chat reply, from the request's body."""
 Rejects = Callable[[dict], tuple[int, dict] | None]
 """Status and body of the answer to a request that the server does not take, from its body."""
-Reads = Callable[[str], tuple[list[str], list[float | None]]]
-"""Tokens of a prompt and their log-probabilities."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +124,11 @@ class App:
         script: Script,
         log: Path,
         says: Says | None = None,
-        reads: Reads = logprobs_of,
         rejects: Rejects = lambda body: None,
     ) -> None:
         self.script = script
         self._rejects = rejects
         self._says = says
-        self._reads = reads
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._posts = 0
 
@@ -171,7 +163,6 @@ class App:
         return {
             "/chat/completions": self._completion,
             "/embeddings": self._embeddings,
-            "/completions": self._echo,
         }
 
     def _due(self) -> str:
@@ -189,7 +180,7 @@ class App:
     async def _served(self, request: Request, line: Line, body: dict) -> ASGIApp | None:
         """Return the answer to a POST request; None where there is none."""
         path, fault = line["path"], line["fault"]
-        given = body.get("messages") or body.get("input") or body.get("prompt")
+        given = body.get("messages") or body.get("input")
         request_text = json.dumps(given, ensure_ascii=False)
         digest = hashlib.blake2b(request_text.encode("utf-8", "replace"), digest_size=8).hexdigest()
         line["messages"] = digest
@@ -291,15 +282,6 @@ class App:
         reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # matched by `index`
         return self._with_usage(reply, sum(map(tokens_of, body["input"])), 0)
 
-    def _echo(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
-        prompt, written = body["prompt"], " said"
-        tokens, values = ([], []) if fault == "unechoed" else self._reads(prompt)
-        logprobs = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
-        choice = {"index": 0, "text": prompt + written, "finish_reason": "length"}
-        reply = {"id": f"cmpl-{digest}", "object": "text_completion", "model": body["model"]}
-        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else logprobs}]}
-        return self._with_usage(reply, tokens_of(prompt), 1)
-
     def _with_usage(self, reply: dict, tokens_in: int, tokens_out: int) -> tuple[dict, int]:
         tokens = tokens_in + tokens_out
         if self.script.usage:
@@ -382,7 +364,6 @@ class ScriptedServer:
 def scripted_server(
     log: Path,
     says: Says | None = None,
-    reads: Reads = logprobs_of,
     rejects: Rejects = lambda body: None,
     port: int = 0,
     **script: Any,
@@ -395,7 +376,7 @@ def scripted_server(
     """
     log.touch()
     with socket.create_server((HOST, port)) as listening:
-        server = uvicorn.Server(_config(App(Script(**script), log, says, reads, rejects)))
+        server = uvicorn.Server(_config(App(Script(**script), log, says, rejects)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:
