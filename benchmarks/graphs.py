@@ -38,7 +38,6 @@ CONTROLS = {
     "lightpal": "lightpal-embedding",
     "evidence": "evidence-no-graph",
     "gae": "gae-no-rerank",
-    "gae-autoencoder": "gae-no-rerank",
     "gae-reflection": "gae-no-rerank",
     "gae-no-rerank": "hybrid",
     "graphrag-local": "graphrag-ss",

@@ -15,11 +15,9 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import held_out, held_out_within, joined, t_value
 from gsum_assets.retrieval.hybrid import min_max
 
-_SEED = 0  # of Leiden and K-Means
+_SEED = 0  # of Leiden
 _LEAST_SAMPLES = 2  # passages within eps (C.3)
-# Comparing all pairs of more nodes takes minutes.
-_MOST_EXACT = 2**14 - 1
-_BATCH, _PASSES = 4096, 10  # of mini-batch K-Means: nodes per batch, passes over the nodes
+_MOST_COMPARED = 2**14 - 1  # passages: all pairs of more take minutes
 _PROBES = 300  # held-out passages
 _JUDGED_AT = 5  # K for held-out passages: 50 candidates are re-ranked
 _BY_CHANCE = 2.0  # t value that chance exceeds in one of twenty cases
@@ -30,23 +28,18 @@ def clustered(
 ) -> np.ndarray:
     """Return the cluster of each node, `(n_nodes,)`, largest first.
 
-    Leiden clusters the edges, K-Means the directions of embeddings `(n_nodes, dim)`, and DBSCAN the
-    embeddings; a noise point is a cluster of its own. Raises ValueError for DBSCAN of more than
-    16,383 nodes.
+    Leiden clusters the edges, DBSCAN the embeddings `(n_nodes, dim)`; a noise point is a cluster of
+    its own. Raises ValueError for DBSCAN of more than 16,383 nodes.
     """
     n = len(embeddings)
     if n < 2:
         return np.arange(n)
     if name == "leiden":
         return leiden(n, *edges, settings.resolution, _SEED)
-    if name == "k_means":
-        lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        scaled = embeddings / np.where(lengths > 0, lengths, 1)
-        return k_means(scaled, max(1, round(n / settings.k_means_size)))
-    if n > _MOST_EXACT:
+    if n > _MOST_COMPARED:
         raise ValueError(
             f"gae/clusters: DBSCAN of {n:,} passages would compare all pairs; at most "
-            f"{_MOST_EXACT:,} are clustered by it, use the method gae or gae-autoencoder instead"
+            f"{_MOST_COMPARED:,} are clustered by it, use the method gae instead"
         )
     from sklearn.cluster import DBSCAN
 
@@ -55,25 +48,6 @@ def clustered(
     noise = clusters < 0
     clusters[noise] = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
     return by_size(clusters)
-
-
-def k_means(embeddings: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return K-Means clusters, `(n_nodes,)`, of many nodes by mini-batches (Sculley, 2010)."""
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-
-    n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
-    if len(embeddings) <= _MOST_EXACT:
-        model = KMeans(n_clusters, n_init=3, random_state=_SEED)  # pyright: ignore[reportArgumentType]
-    else:
-        model = MiniBatchKMeans(
-            n_clusters,
-            init="random",  # k-means++ takes quadratic time
-            n_init=1,  # pyright: ignore[reportArgumentType]
-            batch_size=_BATCH,
-            max_iter=_PASSES,
-            random_state=_SEED,
-        )
-    return by_size(model.fit_predict(embeddings))
 
 
 def agreements(collection: Collection, clusters: np.ndarray, language: str) -> dict[str, float]:

@@ -3,21 +3,19 @@
 Importing torch takes seconds, so import this module inside functions only.
 """
 
-import math
 from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
 
 from gsum_assets.gae.graph import Edges
-from gsum_assets.gae.methods import Loss
 from gsum_assets.gae.settings import TrainingSettings
 from gsum_assets.graphs.convolutions import GraphConv, MessageGraph
 from gsum_resources.embedding.processor import torch_threads
 
+_LAYERS = 3  # C.2
 _HIDDEN, _DIM = 128, 64  # width of the hidden layers and of an embedding (ours)
 _DROPOUT, _WEIGHT_DECAY = 0.5, 5e-4  # C.2
 # The loss uses all pairs of at most so many nodes; of more, it samples the second of a pair (ours).
@@ -28,9 +26,9 @@ _SEED = 0  # of initial weights, dropout and sampled pairs
 class GraphEncoder(nn.Module):
     """Encoder to Z (equations 4, 5); batch norm, ReLU and dropout after all but the last layer."""
 
-    def __init__(self, n_features: int, layers: int) -> None:
+    def __init__(self, n_features: int) -> None:
         super().__init__()
-        hidden = [_HIDDEN] * (layers - 1)
+        hidden = [_HIDDEN] * (_LAYERS - 1)
         widths = pairwise([n_features, *hidden, _DIM])
         self.convs = nn.ModuleList(GraphConv(into, out, bias=False) for into, out in widths)
         self.activations = nn.ModuleList(
@@ -49,7 +47,6 @@ def embed_graph(
     features: np.ndarray,
     pairs: np.ndarray,
     settings: TrainingSettings,
-    loss: Loss,
     on_epoch: Callable[[int, float], None],
 ) -> np.ndarray:
     """Return the embeddings of a graph by an encoder trained on it, float32 `(n_nodes, dim)`.
@@ -67,17 +64,17 @@ def embed_graph(
     graph = MessageGraph(ends, n)
     with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
-        encoder = GraphEncoder(features.shape[1], settings.layers)
+        encoder = GraphEncoder(features.shape[1])
         step = torch.optim.Adam(
             encoder.parameters(), settings.learning_rate, weight_decay=_WEIGHT_DECAY
         )
         x = torch.from_numpy(features.astype(np.float32))
         for epoch in range(1, settings.epochs + 1):
             drawn = None if n <= _EXACT_NODES else torch.randperm(n)[:_SAMPLED]
-            value = reconstruction_loss(encoder(graph, x), ends, loss, drawn)
+            value = reconstruction_loss(encoder(graph, x), ends, drawn)
             step.zero_grad()
             # of the mean over pairs weight decay would be the larger part; the paper's is a sum
-            (n * n * value if loss == "squared" else value).backward()
+            (n * n * value).backward()
             step.step()
             on_epoch(epoch, value.item())
         with torch.no_grad():
@@ -90,33 +87,22 @@ def embed_graph(
     return vectors
 
 
-def reconstruction_loss(
-    z: Tensor, edges: Tensor, loss: Loss, columns: Tensor | None = None
-) -> Tensor:
-    """Return the loss of reconstructing A by sigmoid(Z Z^T), a mean over pairs of nodes.
+def reconstruction_loss(z: Tensor, edges: Tensor, columns: Tensor | None = None) -> Tensor:
+    """Return || A - sigmoid(Z Z^T) ||_F^2 / n^2 (paper, equations 6 and 7).
 
-    "squared" is || A - sigmoid(Z Z^T) ||_F^2 / n^2 (paper, equations 6 and 7). "balanced" is
-    cross-entropy with edges weighted by the ratio of other pairs to edges, divided by twice the
-    share of other pairs (Kipf and Welling, 2016). Both are sums over all pairs and corrections at
-    the edges. `z` is `(n_nodes, dim)`, `columns` are nodes drawn to represent all as the second of
-    a pair.
+    It is a sum over all pairs of nodes and corrections at the edges. `z` is `(n_nodes, dim)`,
+    `columns` are nodes drawn to represent all as the second of a pair.
     """
-    others = z if columns is None else z[columns]
-    n_pairs, n_edges = len(z) ** 2, edges.shape[1]
-    at_all = z @ others.T  # (n_nodes, n_columns)
+    at_all = z @ (z if columns is None else z[columns]).T  # (n_nodes, n_columns)
     at_edges = (z[edges[0]] * z[edges[1]]).sum(1)  # (n_edges,)
-    if loss == "squared":
-        everywhere = at_all.sigmoid().square().mean()
-        return everywhere + (1 - 2 * at_edges.sigmoid()).sum() / n_pairs
-    of_edges = softplus(-at_edges).mean()
-    of_others = softplus(at_all).mean() * n_pairs - softplus(at_edges).sum()
-    return 0.5 * (of_edges + of_others / max(1, n_pairs - n_edges))
+    everywhere = at_all.sigmoid().square().mean()
+    return everywhere + (1 - 2 * at_edges.sigmoid()).sum() / len(z) ** 2
 
 
-def constant_loss(n_nodes: int, n_edges: int, loss: Loss) -> float:
-    """Return the least loss of one value for all pairs, the share of edges; balanced: log 2."""
+def constant_loss(n_nodes: int, n_edges: int) -> float:
+    """Return the least loss of one value for all pairs, the share of edges."""
     density = n_edges / n_nodes**2
-    return density * (1 - density) if loss == "squared" else math.log(2)
+    return density * (1 - density)
 
 
 def undirected(n_nodes: int, edges: Edges) -> np.ndarray:

@@ -46,17 +46,15 @@ def _edges(inputs: Inputs, collection: Collection) -> Edges:
 
 def _embeddings(inputs: Inputs) -> Result:
     method = METHODS[inputs.method]
-    collection = collection_of(inputs) if method.is_autoencoded else None
+    collection = collection_of(inputs) if method.is_published else None
     if collection is None or len(collection.chunk_ids) < 2:
         return result_of("gae", {"embeddings": [], "training_log": []})
     from gsum_assets.gae.encoders import constant_loss, embed_graph, undirected
 
     n = len(collection.chunk_ids)
     training = TrainingSettings.model_validate(inputs.settings("gae.training"))
-    if method.is_published:
-        training = training.model_copy(update={"layers": 3})
     pairs = undirected(n, _edges(inputs, collection))
-    control = constant_loss(n, pairs.shape[1], method.loss)
+    control = constant_loss(n, pairs.shape[1])
     epochs: list[Mapping[str, Any]] = []
     show = inputs.progress("epochs")
 
@@ -65,7 +63,7 @@ def _embeddings(inputs: Inputs) -> Result:
         show(epoch, training.epochs)
 
     features = node_features(collection, inputs.settings("language"))
-    vectors = embed_graph(features, pairs, training, method.loss, on_epoch)
+    vectors = embed_graph(features, pairs, training, on_epoch)
     rows = {"chunk_id": pa.array(collection.chunk_ids), "embedding": vector_column(vectors)}
     log = pa.Table.from_pylist(epochs, TABLES["gae.training_log"].schema)
     embedded = pa.table(rows, schema=TABLES["gae.embeddings"].schema)
@@ -79,7 +77,7 @@ def _clusters(inputs: Inputs) -> Result:
         return result_of("gae", {"clusters": [], "clusterings": []})
     assert collection.embeddings is not None
     vectors = collection.embeddings  # for Leiden they only measure the result
-    if method.is_autoencoded and len(vectors) > 1:
+    if method.is_published and len(vectors) > 1:
         vectors = vectors_of(inputs.table("embeddings"), collection.chunk_ids)
     settings = ClusterSettings.model_validate(inputs.settings("gae.clusters"))
     labels = clustered(method.clustering, _edges(inputs, collection), vectors, settings)
@@ -137,8 +135,8 @@ INDEX = (
     Step(
         _clusters,
         {
-            "clusters": "Leiden clusters the graph, K-Means and DBSCAN the embeddings of the "
-            "auto-encoder; a noise point is a cluster of its own.",
+            "clusters": "Leiden clusters the graph, DBSCAN the embeddings of the auto-encoder; a "
+            "noise point is a cluster of its own.",
             "clusterings": "The weight of re-ranking follows from its results for held-out "
             "passages, without labels.",
         },

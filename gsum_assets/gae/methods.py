@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Clustering = Literal["leiden", "k_means", "dbscan"]
-Loss = Literal["balanced", "squared"]
+Clustering = Literal["leiden", "dbscan"]
 
 
 @dataclass(frozen=True)
@@ -14,8 +13,8 @@ class Method:
 
     Attributes
     ----------
-    clustering : Leiden clusters the graph, the others the embeddings of an auto-encoder; None:
-        passages are not re-ranked.
+    clustering : Leiden clusters the graph, DBSCAN the embeddings of an auto-encoder; None: passages
+        are not re-ranked.
     reflects : whether passages are judged and refined before the answer is written.
     is_published : edges, auto-encoder, first retrieval and weights are those of the paper.
     """
@@ -24,21 +23,10 @@ class Method:
     reflects: bool = False
     is_published: bool = False
 
-    @property
-    def is_autoencoded(self) -> bool:
-        """Whether an auto-encoder is trained for it."""
-        return self.clustering in ("k_means", "dbscan")
-
-    @property
-    def loss(self) -> Loss:
-        """Loss of its auto-encoder, see `encoders.reconstruction_loss`."""
-        return "squared" if self.is_published else "balanced"
-
 
 METHODS: Mapping[str, Method] = {
     "gae": Method(),
     "gae-no-rerank": Method(None),
     "gae-reflection": Method(reflects=True),
-    "gae-autoencoder": Method("k_means"),
     "gae-published": Method("dbscan", reflects=True, is_published=True),
 }

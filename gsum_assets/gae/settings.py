@@ -20,11 +20,8 @@ class GraphSettings(SettingsTable):
 
 
 class TrainingSettings(SettingsTable):
-    """Table `[gae.training]`: the auto-encoder of `gae-autoencoder` and `gae-published`."""
+    """Table `[gae.training]`: the auto-encoder of `gae-published`."""
 
-    layers: int = Field(
-        default=2, ge=1, description="graph convolutions; the paper's third over-smooths (C.2)"
-    )
     epochs: int = Field(default=300, ge=1, description="number of steps of Adam (C.2)")
     learning_rate: float = Field(default=0.01, gt=0, description="learning rate of Adam (C.2)")
 
@@ -37,9 +34,6 @@ class ClusterSettings(SettingsTable):
     )
     dbscan_eps: float = Field(
         default=0.5, gt=0, description="eps of DBSCAN on embeddings as they are (C.3)"
-    )
-    k_means_size: float = Field(
-        default=10.0, ge=1, description="mean size of a cluster of K-Means (ours)"
     )
 
 

@@ -54,7 +54,7 @@ TABLES = (
         "scope of questions, with measures of the clustering",
         "scope",
         label("scope", "scope of questions: 'corpus' or 'document' (a single one)"),
-        label("clustering", "'leiden', 'k_means' or 'dbscan'"),
+        label("clustering", "'leiden' or 'dbscan'"),
         number("weight", "weight of the gain by re-ranking, 0 to 1"),
         number("agreement", "paired t of re-ranked results, by another retriever"),
         integer("n_clusters", "number of clusters"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import agreements, clustered, k_means, weight_of
+from gsum_assets.gae.clusters import agreements, clustered, weight_of
 from gsum_assets.gae.graph import Edges
 from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
@@ -15,7 +15,7 @@ from gsum_assets.retrieval.collection import Collection
 from tests.lightpal.toys import topic_tables
 
 GROUPS = np.repeat([0, 1, 2], [8, 6, 4])
-SETTINGS = ClusterSettings(resolution=1.0, dbscan_eps=1.0, k_means_size=6)
+SETTINGS = ClusterSettings(resolution=1.0, dbscan_eps=1.0)
 
 
 def points() -> np.ndarray:
@@ -28,7 +28,7 @@ def cliques() -> Edges:
     return Edges(sources, targets, np.ones(len(sources)))
 
 
-@pytest.mark.parametrize("name", ["leiden", "k_means", "dbscan"])
+@pytest.mark.parametrize("name", ["leiden", "dbscan"])
 def test_groups_are_found(name: Clustering) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -44,13 +44,6 @@ def test_dbscan_is_the_published_one_with_noise_points_as_singletons() -> None:
     assert found.tolist() == [0, 0, 0, 2, 1, 1]  # of length 1 all but the first would be together
 
 
-def test_k_means_compares_directions_and_finds_no_more_than_there_are() -> None:
-    directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
-    found = clustered("k_means", cliques(), directions, ClusterSettings(k_means_size=3))
-    assert found.tolist() == [0, 0, 0, 1, 1, 1]
-    assert k_means(np.zeros((4, 3)), 3).tolist() == [0, 0, 0, 0]
-
-
 def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
     edges = cliques()
     order = np.random.default_rng(0).permutation(len(edges.sources))
@@ -58,16 +51,10 @@ def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
     assert leiden(20, *turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
 
 
-def test_large_corpora_are_clustered_without_comparing_all_pairs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(clusters, "_MOST_EXACT", 10)
+def test_dbscan_refuses_to_compare_all_pairs_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_MOST_COMPARED", 10)
     with pytest.raises(ValueError, match="DBSCAN of 18 passages would compare all pairs"):
         clustered("dbscan", cliques(), points(), SETTINGS)
-    found = clustered("k_means", cliques(), points(), SETTINGS)
-    assert np.array_equal(found, clustered("k_means", cliques(), points(), SETTINGS))
-    same, real = found[:, None] == found[None], GROUPS[:, None] == GROUPS[None]
-    assert same[real].mean() > same[~real].mean()
 
 
 def test_clusters_keep_their_names_when_others_change() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 
 from gsum_assets.gae import encoders
 from gsum_assets.gae.encoders import (
@@ -14,12 +13,10 @@ from gsum_assets.gae.encoders import (
     undirected,
 )
 from gsum_assets.gae.graph import Edges
-from gsum_assets.gae.methods import Loss
 from gsum_assets.gae.settings import TrainingSettings
 from gsum_assets.graphs.convolutions import MessageGraph
 
 N, DIM = 30, 4
-LOSSES: list[Loss] = ["balanced", "squared"]
 _SOURCES, _TARGETS = np.random.default_rng(0).integers(0, N, (2, 60))
 PAIRS = undirected(N, Edges(_SOURCES, _TARGETS, np.ones(60)))
 EDGES = torch.from_numpy(PAIRS)
@@ -31,29 +28,23 @@ def start() -> torch.Tensor:
     return torch.from_numpy(values).requires_grad_()
 
 
-def dense_loss(z: torch.Tensor, loss: Loss) -> torch.Tensor:
-    """The published sum of squares per pair, or that of Kipf and Welling's program."""
+def dense_loss(z: torch.Tensor) -> torch.Tensor:
+    """The published sum of squares per pair."""
     adjacency = torch.zeros(N, N)
     adjacency[tuple(EDGES)] = 1
-    if loss == "squared":
-        return (adjacency - torch.sigmoid(z @ z.T)).square().mean()
-    n_edges = adjacency.sum()
-    others = N * N - n_edges
-    norm = N * N / (2 * others)
-    return norm * cross_entropy(z @ z.T, adjacency, pos_weight=others / n_edges)
+    return (adjacency - torch.sigmoid(z @ z.T)).square().mean()
 
 
 @pytest.mark.parametrize("columns", [[None], [[i] for i in range(N)]])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_loss_and_gradient_are_those_of_all_pairs(loss: Loss, columns: list) -> None:
+def test_loss_and_gradient_are_those_of_all_pairs(columns: list) -> None:
     """Exactly, and as the mean over each node alone: the expectation of equally likely draws."""
     whole = start()
-    expected = dense_loss(whole, loss)
+    expected = dense_loss(whole)
     expected.backward()
     losses, gradients = [], []
     for drawn in columns:
         z = start()
-        value = reconstruction_loss(z, EDGES, loss, None if drawn is None else torch.tensor(drawn))
+        value = reconstruction_loss(z, EDGES, None if drawn is None else torch.tensor(drawn))
         value.backward()
         losses.append(value.item())
         gradients.append(z.grad)
@@ -68,37 +59,32 @@ def test_edges_are_bidirectional_with_self_loops() -> None:
     assert adjacency.tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_no_value_for_all_pairs_has_a_lower_loss_than_the_control(loss: Loss) -> None:
+def test_no_value_for_all_pairs_has_a_lower_loss_than_the_control() -> None:
     found = []
     for logit in np.linspace(0, 6, 1201):
         # products of these are the logit for every pair
         z = torch.tensor([[logit]], dtype=torch.float64).sqrt().expand(N, 1)
-        found.append(reconstruction_loss(z, EDGES, loss).item())
-    control = constant_loss(N, PAIRS.shape[1], loss)
-    assert min(found) >= control - 1e-9
-    if loss == "balanced":
-        assert found[0] == pytest.approx(control)  # one half for every pair
+        found.append(reconstruction_loss(z, EDGES).item())
+    assert min(found) >= constant_loss(N, PAIRS.shape[1]) - 1e-9
 
 
 def test_encoder_equals_dense_matrices() -> None:
-    encoder = GraphEncoder(6, layers=2).eval().double()
+    encoder = GraphEncoder(6).eval().double()
     graph = MessageGraph(EDGES, N)
     adjacency = np.zeros((N, N))
     adjacency[tuple(PAIRS)] = 1
     root = adjacency.sum(1) ** -0.5
     spread = root[:, None] * adjacency * root
-    first, second = (conv.weight.detach().numpy() for conv in encoder.convs)
-    hidden = np.maximum(spread @ FEATURES @ first / np.sqrt(1 + 1e-5), 0)  # untrained batch norm
+    *hidden, last = (conv.weight.detach().numpy() for conv in encoder.convs)
+    nodes = FEATURES
+    for weight in hidden:
+        nodes = np.maximum(spread @ nodes @ weight / np.sqrt(1 + 1e-5), 0)  # untrained batch norm
     found = encoder(graph, torch.from_numpy(FEATURES)).detach()
-    np.testing.assert_allclose(found, spread @ hidden @ second, atol=1e-9)
+    np.testing.assert_allclose(found, spread @ nodes @ last, atol=1e-9)
 
 
 @pytest.mark.parametrize("exact_nodes", [100, 0])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_two_cliques_are_separated(
-    exact_nodes: int, loss: Loss, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_cliques_are_separated(exact_nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"_EXACT_NODES": exact_nodes, "_SAMPLED": 10, "_HIDDEN": 16, "_DIM": 8}
     for name, value in small.items():
         monkeypatch.setattr(encoders, name, value)
@@ -109,17 +95,15 @@ def test_two_cliques_are_separated(
     features = np.random.default_rng(0).standard_normal((20, 12))
     losses: list[float] = []
     settings = TrainingSettings(epochs=60)
-    embedded = embed_graph(features, pairs, settings, loss, lambda _, value: losses.append(value))
+    embedded = embed_graph(features, pairs, settings, lambda _, value: losses.append(value))
     product = embedded @ embedded.T
     assert len(losses) == 60
     assert losses[-1] < losses[0]
-    if loss == "balanced":
-        assert losses[-1] < constant_loss(20, pairs.shape[1], loss)
     assert product[same].mean() > product[~same].mean()
 
 
 def trained(features: np.ndarray) -> np.ndarray:
-    return embed_graph(features, PAIRS, TrainingSettings(epochs=3), "balanced", lambda *_: None)
+    return embed_graph(features, PAIRS, TrainingSettings(epochs=3), lambda *_: None)
 
 
 def test_training_is_reproducible_and_restores_threads() -> None:

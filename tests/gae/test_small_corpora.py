@@ -45,7 +45,7 @@ def test_every_step_runs(n_documents: int, n_chunks: int, method: str) -> None:
     chosen, n = METHODS[method], n_documents * n_chunks
     for name in ("graph_edges", "embeddings", "training_log", "clusters", "clusterings"):
         assert found[name].schema.equals(TABLES[f"gae.{name}"].schema)
-    assert found["embeddings"].num_rows == (n if chosen.is_autoencoded and n > 1 else 0)
+    assert found["embeddings"].num_rows == (n if chosen.is_published and n > 1 else 0)
     assert found["clusters"].num_rows == (n if chosen.clustering else 0)
     here = Collection.from_tables(documents, chunks, vectors)
     dim = len(vectors["embedding"][0])

@@ -60,7 +60,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("gor.training", "epochs", 1),
     ("gor.contexts", "k", 2),
     ("gae.graph", "n_nearest", 2),
-    ("gae.training", "layers", 1),
+    ("gae.training", "epochs", 2),
     ("gae.refine", "prompt_tokens", 400),
     ("gae.rerank", "same_document", 0.2),
     ("lightpal.graph", "n_edges", 3),
