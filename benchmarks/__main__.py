@@ -2,8 +2,8 @@
 
     python -m benchmarks
 
-Embedding, the store, requests to a server, BERTScore, Graph of Records, and the answers to the
-questions of `tests/answers/` without a language model.
+Embedding, the store, BERTScore, Graph of Records, and the answers to the questions of
+`tests/answers/` without a language model.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from benchmarks import (
     answers,
     bertscore,
     embedding,
-    endpoint,
     gor_training,
     store,
 )
@@ -28,12 +27,11 @@ from benchmarks.results import Measured, publish
 PARTS: dict[str, Callable[[], Measured]] = {
     "embedding": embedding.measure,
     "store": store.measure,
-    "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
     "answers": answers.measure,
 }
-COMPARED = "gsum", "sentence-transformers", "torch", "pyarrow", "openai", "bert-score"
+COMPARED = "gsum", "sentence-transformers", "torch", "pyarrow", "bert-score"
 
 
 def load() -> str:

@@ -1,6 +1,6 @@
 """When do graphs help? Retrieval, answers and costs of all methods, by the spread of evidence.
 
-    python -m benchmarks.graphs HOME:CORPUS ... [--plot FILE] [--store]
+    python -m benchmarks.graphs HOME:CORPUS ... [--store]
 
 Each corpus is one in which `gsum run` has answered questions by several methods; nothing is
 computed again. Its table compares each method with its control: the cheapest method of the same
@@ -13,7 +13,7 @@ the tokens from the first to the last marked passage. Questions without marks ar
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,6 @@ import numpy as np
 
 import gsum
 from benchmarks import Measurement
-from benchmarks.gain_map import Column, gain_map
 from benchmarks.quality import TOKENS, Row, row_of
 from benchmarks.results import parser_of, publish
 from gsum.statistics import compare, holm
@@ -270,17 +269,6 @@ def rule_table(corpora: Sequence[Asked]) -> Measurement:
     )
 
 
-def columns_of(asked: Asked) -> Iterator[Column]:
-    """Yield the columns of the plot: gains over all questions, then by spread."""
-    metric = asked.metrics[0]
-    of_groups = {f"all ({len(asked.values(CONTROL, metric))})": None}
-    of_groups |= {f"{label} ({len(ids)})": ids for label, ids in asked.shown.items()}
-    for label, ids in of_groups.items():
-        gains = asked.gains(metric, ids)
-        named = {f"{m} − {asked.control_of(m)}": gain for m, gain in gains.items()}
-        yield Column(f"{asked.name}: {NAMES[metric]}", label, named)
-
-
 def _mean(scores: Mapping[str, float]) -> float:
     return float(np.mean(list(scores.values()))) if scores else 0.0
 
@@ -305,10 +293,9 @@ def _cost(row: Mapping[str, Any], stage: str) -> str:
 
 
 def main() -> None:
-    """Print the tables of all corpora, draw the plot, and store the tables if so chosen."""
+    """Print the tables of all corpora, and store them if so chosen."""
     parser = parser_of(__doc__)
     parser.add_argument("corpora", nargs="+", metavar="HOME:CORPUS")
-    parser.add_argument("--plot", type=Path, help="PNG file of gains by spread")
     chosen = parser.parse_args()
     corpora = []
     for named in chosen.corpora:
@@ -316,9 +303,6 @@ def main() -> None:
         if not home:
             parser.error(f"'{named}' names no home; write HOME:CORPUS")
         corpora.append(read(Path(home).resolve(), corpus))
-    if chosen.plot:
-        columns = [column for asked in corpora for column in columns_of(asked)]
-        chosen.plot.write_bytes(gain_map(columns))
     publish("graphs", [*map(table, corpora), rule_table(corpora)], chosen.store)
 
 

@@ -1,17 +1,16 @@
-"""What Dagster's pages show of tables: descriptions, columns, kinds, rows and plots.
+"""What Dagster's pages show of tables: descriptions, columns, kinds and rows.
 
 Dagster keeps what it shows for ever, also after a document is deleted. So no text of a document,
 question or reply is shown, only its length, and no name of an entity.
 """
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.pipeline.result import Markdown, Picture
+from gsum_assets.pipeline.result import Markdown
 from gsum_assets.pipeline.step import MODELS
 from gsum_assets.refresh.step import Refreshed, data_version
 from gsum_assets.registry.declared import Declared
@@ -83,7 +82,7 @@ def column_schema(table: Table) -> dg.TableSchema:
 def of_result(
     workspace: Workspace, context: dg.AssetExecutionContext, done: Refreshed, name: str
 ) -> dg.MaterializeResult:
-    """Return the materialization of a table; where nothing was stale, with the plots of before."""
+    """Return the materialization of a table; where nothing was stale, with what was shown."""
     declared, store = done.declared, workspace.store
     table, key = declared.table(name), dg.AssetKey(declared.path(name))
     corpus = context.partition_key
@@ -96,7 +95,10 @@ def of_result(
     }
     if done.written:
         shown = done.shown.get(name, {})
-        metadata |= {label: _as_metadata(item) for label, item in shown.items()}
+        metadata |= {
+            label: dg.MetadataValue.md(item) if isinstance(item, Markdown) else item
+            for label, item in shown.items()
+        }
         metadata |= _of_files(workspace, table, corpus, footers)
         if name == declared.step.table:  # once, so that sums count nothing twice
             metadata |= done.usage.metadata()
@@ -133,14 +135,6 @@ def _of_files(
     filtered = sum(footer.filtered for footer in footers.values())
     missing = {"failed_requests": failed, "filtered_requests": filtered}
     return shown | {name: n for name, n in missing.items() if n}
-
-
-def _as_metadata(item: Any) -> Any:
-    """Return an item that a step shows as Dagster metadata; a picture is embedded in Markdown."""
-    if isinstance(item, Picture):
-        png = base64.b64encode(item.png).decode()
-        return dg.MetadataValue.md(f"![{item.alt}](data:image/png;base64,{png})")
-    return dg.MetadataValue.md(item) if isinstance(item, Markdown) else item
 
 
 def _command(table: Table, corpus: str) -> str:

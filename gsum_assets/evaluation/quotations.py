@@ -192,10 +192,7 @@ class Speakers:
 
     def verdict(self, sentence: Said) -> Verdict:
         """Return whether the innermost speaker says a sentence in a document."""
-        return self.verdict_for(sentence.words, sentence.names[-1] if sentence.names else "")
-
-    def verdict_for(self, words: str, name: str) -> Verdict:
-        """Return whether a speaker says a sentence in a document."""
+        words, name = sentence.words, sentence.names[-1] if sentence.names else ""
         speakers = [document for document in self._documents if name in document.names]
         if any(document.said_by(name).hold(words) for document in speakers):
             return Verdict.RIGHT

@@ -1,9 +1,7 @@
 """Graph of Records, its ablations and its baselines: the steps of the family."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -34,10 +32,9 @@ from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.family import Family
-from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.training_curves import training_curves
 from gsum_assets.retrieval.contexts import top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
@@ -148,15 +145,8 @@ def _model(inputs: Inputs) -> Result:
             skipped=f"{reason}. Until then passages and responses are ranked by their own vectors"
         )
     model, log = _trained(inputs, graphs, training)
-
-    def shown() -> Mapping[str, Any]:
-        plot = Picture(training_curves(log, inputs.title), "training curves")
-        return {
-            "model": {"documents": which},
-            "training_log": {"plot": plot} if log.num_rows else {},
-        }
-
-    return Result(model, beside={"training_log": log}, shown=shown)
+    shown = {"model": {"documents": which}}
+    return Result(model, beside={"training_log": log}, shown=lambda: shown)
 
 
 def _no_network(**shown: str) -> Result:

@@ -12,13 +12,6 @@ from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenan
 from gsum_resources.store.table import Table
 
 
-class Picture(NamedTuple):
-    """A plot with an alternative text."""
-
-    png: bytes
-    alt: str
-
-
 class Markdown(str):
     """A text to be rendered as Markdown."""
 
@@ -26,7 +19,7 @@ class Markdown(str):
 
 
 Shown = Mapping[str, Any]
-"""Numbers, texts, mappings, `Picture` or `Markdown`, by label."""
+"""Numbers, texts, mappings or `Markdown`, by label."""
 
 
 class Result(NamedTuple):

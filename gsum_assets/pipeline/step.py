@@ -164,13 +164,6 @@ class Inputs:
         self.note(InputKey("size", table, self.corpus), str(n))
         return n
 
-    @property
-    def title(self) -> str:
-        """Corpus with method or buckets, as the title of a plot."""
-        if not self.buckets:
-            return f"{self.corpus}, {self.method}" if self.method else self.corpus
-        return f"{self.corpus}, bucket {', '.join(self.buckets)}"
-
     def with_questions(self, queries: pa.Table) -> "Inputs":
         """Return the inputs with other questions, which are embedded when first read."""
         embedded = cache(lambda: embed_questions(queries, self.model("embedding_model")))

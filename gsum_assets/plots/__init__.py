@@ -1,1 +1,1 @@
-"""Plots for the UI: pure functions from tables to PNG, small enough for the event log."""
+"""The main metrics, and the plot of quality against cost."""

@@ -1,79 +1,63 @@
-"""Plot of quality against the cost of a question."""
+"""Plot of quality against the cost of a question, as SVG."""
 
+import io
+import re
+import warnings
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gsum_assets.plots.figure import (
-    BEST,
-    BOUND,
-    COLOURS,
-    FAINT,
-    INK,
-    Axes,
-    Figure,
-    as_png,
-    empty_figure,
-    label,
-    legend_below,
-    new_axes,
-    new_figure,
-)
 from gsum_assets.plots.main_metrics import Ranked, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+else:  # the functions that draw import matplotlib
+    Axes = Figure = Any
+
+INK, FAINT = "#333333", "#8c8c8c"
+# Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
+# which is hard to see on white
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
+BEST = COLOURS[3]
+BOUND = "#b9b9b9"  # an upper bound
+OTHERS = "#a9a9a9"  # what has no colour of its own
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT = 8.0, 4.4  # inches
 _ROW, _AROUND = 0.17, 1.6  # inches, of a label, and above and below the axes
+_MAX_LABEL = 28  # characters
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figure:
+def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figure | None:
     """Plot methods by cost and quality, and join those for which no cheaper one is better.
+
+    A line shows the interval of a mean, unless there are too few questions for one to count. Return
+    None if no method has both.
 
     Parameters
     ----------
     methods : methods with their rows of `leaderboard` for one kind of question.
     costs : rows of `costs`; those of the stage 'query' are shown, as the mean over its questions.
     """
-    metric = _first_metric(methods)
+    metric = next(iter(main_metrics(metric for _, rows in methods for metric in rows)), "")
     paid = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
     shown = [(name, rows[metric]) for name, rows in methods if metric in rows and name in paid]
     if not shown:
-        return empty_figure(f"{title}: no costs")
+        return None
     unit, price = _price([paid[name] for name, _ in shown])
-    return _scattered(shown, price, unit, title)
-
-
-quality_cost = as_png(quality_cost_figure)
-
-
-def _first_metric(methods: Ranked) -> str:
-    given = main_metrics(metric for _, rows in methods for metric in rows)
-    return given[0] if given else ""
-
-
-def _scattered(
-    shown: Sequence[tuple[str, Mapping]],
-    price: np.ndarray,
-    unit: str,
-    title: str,
-) -> Figure:
-    """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`.
-
-    A line shows the interval of a mean, unless there are too few questions for one to count.
-    """
-    metric = shown[0][1]["metric"]
     scale = scale_of(metric)
     mean, low, high = (
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
-    names = [label(name) for name, _ in shown]
-    height = max(_HEIGHT, _ROW * len(names) + _AROUND)
+    height = max(_HEIGHT, _ROW * len(shown) + _AROUND)
     certain = np.array([can_differ(row["n"]) for _, row in shown])
     note = "line: 95% interval" if certain.any() else "too few questions for intervals"
-    figure = new_figure(_WIDTH, height, f"{title}\n{note}")
-    quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
-    axes = new_axes(figure, x=unit, y=quality)
+    axes = _new_axes(height, f"{title}\n{note}")
+    axes.set_xlabel(unit, fontsize=9, color=INK)
+    axes.set_ylabel(f"{metric}, {'percent' if scale == 100 else '1 to 5'}", fontsize=9, color=INK)
     _scale_price(axes, price)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
@@ -82,17 +66,55 @@ def _scattered(
         BOUND if is_upper_bound(name) else BEST if i in on_front else COLOURS[0]
         for i, (name, _) in enumerate(shown)
     ]
-    meanings = {
-        "nothing to its left is better": BEST,
-        "something to its left is as good": COLOURS[0],
-        "upper bound": BOUND,
-    }
-    legend_below(figure, {k: v for k, v in meanings.items() if v in colours})
+    _write_legend(axes.figure, colours)
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
     axes.grid(color="#eeeeee")
     axes.margins(0.08)
+    names = [_label(name) for name, _ in shown]
     _label_points(axes, price, mean, names, _ROW / (height - _AROUND))
-    return figure
+    return axes.figure
+
+
+def _new_axes(height: float, title: str) -> Axes:
+    """Return the axes of a figure with a heading, without lines that are not needed."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((_WIDTH, height), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
+    axes = figure.add_subplot()
+    axes.set_facecolor("none")
+    axes.tick_params(labelsize=9, colors=INK, length=3, color=FAINT)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def _write_legend(figure: Figure, colours: Sequence[str]) -> None:
+    """Write below a figure what its colours mean."""
+    from matplotlib.patches import Patch
+
+    meanings = {
+        BEST: "nothing to its left is better",
+        COLOURS[0]: "something to its left is as good",
+        BOUND: "upper bound",
+    }
+    figure.legend(
+        handles=[Patch(color=c, label=text) for c, text in meanings.items() if c in colours],
+        loc="outside lower left",
+        ncols=len(meanings),
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        handlelength=1,
+        columnspacing=1.2,
+    )
+
+
+def _label(name: str) -> str:
+    """Return a name on one line, with its middle replaced by "…" if it is long."""
+    text, half = " ".join(name.split()), _MAX_LABEL // 2
+    return text if len(text) <= _MAX_LABEL else f"{text[:half]}…{text[-half + 1 :]}"
 
 
 def frontier(price: np.ndarray, quality: np.ndarray) -> list[int]:
@@ -166,3 +188,20 @@ def spread(heights: np.ndarray, gap: float) -> np.ndarray:
     raised = np.maximum.accumulate((heights + steps)[::-1])[::-1] - steps
     middle = (lowered + raised) / 2
     return np.maximum(np.minimum(middle, 1.0 - steps), (gap * len(heights) - gap) - steps)
+
+
+def to_svg(figure: Figure) -> str:
+    """Return the figure as SVG with a transparent background; the same figure gives the same text.
+
+    Text stays text, in the reader's fonts; characters that XML forbids become U+FFFD.
+    """
+    import matplotlib as mpl
+
+    written = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    fonts = ["DejaVu Sans"]  # with the reader's fonts as fallback
+    look = {"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}
+    with mpl.rc_context(look), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as boxes
+        figure.savefig(written, format="svg", facecolor="none", metadata=nothing)
+    return _NOT_IN_XML.sub("\ufffd", written.getvalue())

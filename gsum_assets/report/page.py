@@ -12,9 +12,8 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.plots.figure import Figure, to_svg
 from gsum_assets.plots.main_metrics import main_metrics, scale_of, shown_value
-from gsum_assets.plots.quality_cost import quality_cost_figure
+from gsum_assets.plots.quality_cost import quality_cost, to_svg
 from gsum_assets.report.board import Board, boards
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
@@ -165,12 +164,13 @@ def _shade(question: Question, value: float, metric: str) -> int:
 
 def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
     about = f"{corpus}, {board.kind} questions"
-    priced = {row["method"] for row in costs if row["stage"] == "query" and row["n"]}
-    cost = None
-    if priced & {method for method, _ in board.ranked}:
-        figure = quality_cost_figure(board.ranked, costs, about)
-        cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
-    return Compared(board, cost)
+    figure = quality_cost(board.ranked, costs, about)
+    if figure is None:
+        return Compared(board, None)
+    # an image, in which no scripts run and ids cannot clash
+    svg = base64.b64encode(to_svg(figure).encode()).decode()
+    alt = f"Scatter plot of quality against the cost of a question: {about}"
+    return Compared(board, Plot(f"data:image/svg+xml;base64,{svg}", alt))
 
 
 def _verdicts(stored: Stored) -> Verdicts | None:
@@ -191,9 +191,3 @@ def _verdicts(stored: Stored) -> Verdicts | None:
         n_unparsed=verdicts["verdict"].to_pylist().count("unparsed"),
         n=verdicts.num_rows,
     )
-
-
-def _plot(figure: Figure, alt: str) -> Plot:
-    """Return a figure as an image, in which no scripts run and ids cannot clash."""
-    svg = base64.b64encode(to_svg(figure).encode()).decode()
-    return Plot(f"data:image/svg+xml;base64,{svg}", alt)

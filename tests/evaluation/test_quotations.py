@@ -157,7 +157,7 @@ def test_two_names_in_a_row_are_two_names(speakers: Speakers) -> None:
     assert sentence.words == "I move that there's a safety officer."
     assert sentence.names == ("Dov", "Hanneke")
     assert speakers.verdict(sentence) == Verdict.RIGHT
-    assert speakers.verdict_for(sentence.words, "Dov") == Verdict.WRONG
+    assert speakers.verdict(sentence._replace(names=("Dov",))) == Verdict.WRONG
     joined = "Dov: Seconded. Hanneke: I move that there's a safety officer."
     assert [s.names for s in speakers.shown(joined)] == [("Dov",), ("Dov", "Hanneke")]
 

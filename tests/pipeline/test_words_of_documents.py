@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.attribution import TEXTS, Home
-from gsum_assets.evaluation.quotations import Verdict
+import gsum
+from gsum_assets.evaluation.quotations import Speakers, Verdict
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.models import HashEmbedder, LetterHashes
 from tests.pipeline.homes import house_at, write_lines
@@ -15,6 +15,24 @@ from tests.pipeline.homes import house_at, write_lines
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 SAMPLES = Path(__file__).parents[2] / "data" / "corpora"
 CORPORA = ("sample-meetings", "signs")
+TEXTS = {  # that methods read, pass on, or answer with
+    "summaries": "text",
+    "graphrag.entity_mentions": "description",
+    "graphrag.relationship_mentions": "description",
+    "graphrag.claims": "description",
+    "graphrag.entities": "description",
+    "graphrag.relationships": "description",
+    "graphrag.community_reports": "text",
+    "graphrag.findings": "explanation",
+    "graphrag.partial_answers": "answer",
+    "graphrag.reduced_contexts": "text",
+    "gor.historical_responses": "text",
+    "gae.refined_contexts": "text",
+    "jerr.synopses": "synopsis",
+    "jerr.atomic_facts": "statement",
+    "jerr.pages": "gist",
+    "contexts": "text",
+}
 N_QUESTIONS = 2  # of each sample
 METHODS = [  # one for each kind of text that an answer is written from
     *("full_context", "passage_walk", "longrag", "gor", "gae", "evidence", "jerr", "readagent"),
@@ -48,8 +66,8 @@ QUESTIONS: list[dict | str] = [
 @pytest.fixture(scope="module", params=CORPORA)
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Home]:
-    """A corpus, with answers by methods of all families."""
+) -> Iterator[tuple[gsum.Home, str]]:
+    """A corpus by its name, with answers by methods of all families."""
     corpus = request.param
     with house_at(tmp_path_factory.mktemp("words")) as house:
         house.embedder = HashEmbedder()
@@ -68,28 +86,29 @@ def home(
         (folder / "corpus.toml").write_text(f'kind = "{kind}"\n{SETTINGS}')
         report = house.run(METHODS, corpus)
         assert report.errors == [], report.errors
-        yield Home(house.home.root)
+        yield gsum.open(house.home.root), corpus
 
 
-def test_every_sentence_is_a_documents_own_to_the_last_sign_under_its_speaker(home: Home) -> None:
-    (corpus,) = home.corpora
-    speakers = home.speakers(corpus)
-    wrong, n_attributed, answered = [], 0, set()
-    for table, column in {"summaries": "text", **TEXTS}.items():
-        for method, rows in home.rows(table, corpus, [column]).items():
-            answered |= {method} if table == "summaries" else set()
-            for sentence in {s for row in rows for s in speakers.shown(row[column])}:
-                n_attributed += bool(sentence.names)
-                verdict = speakers.verdict(sentence)
-                is_invented = table == "summaries" and verdict == Verdict.ELSEWHERE
-                if is_invented or verdict == Verdict.WRONG or len(sentence.names) > 1:
-                    wrong.append((table, method, str(verdict), sentence))
+def test_every_sentence_is_a_documents_own_to_the_last_sign_under_its_speaker(
+    home: tuple[gsum.Home, str],
+) -> None:
+    opened, corpus = home
+    speakers = Speakers(opened.table("documents", corpus)["text"])
+    wrong, n_attributed = [], 0
+    for table, column in TEXTS.items():
+        texts = set(opened.sql(f"from {table} where corpus = '{corpus}'")[column].dropna())
+        for sentence in {s for text in texts for s in speakers.shown(text)}:
+            n_attributed += bool(sentence.names)
+            verdict = speakers.verdict(sentence)
+            is_invented = table == "summaries" and verdict == Verdict.ELSEWHERE
+            if is_invented or verdict == Verdict.WRONG or len(sentence.names) > 1:
+                wrong.append((table, str(verdict), sentence))
     assert wrong == []
-    assert answered == set(METHODS)
+    answers = opened.sql(f"from summaries where corpus = '{corpus}'")
+    assert set(answers["method"]) == set(METHODS)
     assert bool(n_attributed) is (corpus == "sample-meetings")
     if corpus == "signs":
         known = {word for text in SIGNS.values() for word in text.split()}
-        summaries = home.rows("summaries", corpus, ["text"])
-        shown = {w for rows in summaries.values() for row in rows for w in row["text"].split()}
+        shown = {word for text in answers["text"] for word in text.split()}
         assert shown <= known
         assert shown >= {"{curly}", "{0}", "y</think>", "%s", "@@", "“smart”", "`code"}

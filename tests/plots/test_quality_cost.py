@@ -1,5 +1,6 @@
 """Which methods are worth their price, by comparison with every other one; and plots as SVG."""
 
+import warnings
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.leaderboard import standing
-from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import main_means, main_metrics, scale_of
-from gsum_assets.plots.quality_cost import (
-    frontier,
-    quality_cost_figure,
-    spread,
-)
+from gsum_assets.plots.quality_cost import frontier, quality_cost, spread, to_svg
 from tests.plots import toys
 
 NAMES = ["bm25", "gor", "<b>&\x07"]
@@ -42,7 +38,8 @@ def test_price_is_money_else_tokens_else_seconds() -> None:
         (("cost_usd", "tokens_in", "tokens_out"), [0.001, 0.004, 0.009]),
     ):
         paid = [row | dict.fromkeys(spared, 0) for row in costs]
-        figure = quality_cost_figure(toys.ranked(9, NAMES)["general"], paid, "tales")
+        figure = quality_cost(toys.ranked(9, NAMES)["general"], paid, "tales")
+        assert figure
         prices = figure.axes[0].collections[-1].get_offsets()[:, 0]
         assert sorted(prices) == pytest.approx(expected)
 
@@ -69,13 +66,29 @@ def test_grades_are_not_percentages_and_the_best_is_highlighted() -> None:
     assert {standing(row | length, several=True) for row in rows} == {"uncompared"}
 
 
-def test_svg_is_reproducible_without_dates_or_markup_in_names() -> None:
-    def drawn() -> str:
-        ranked = toys.ranked(9, NAMES)["general"]
-        return to_svg(quality_cost_figure(ranked, toys.costs(NAMES), "tales"))
+def drawn(n: int, names: list[str]) -> str:
+    figure = quality_cost(toys.ranked(n, names)["general"], toys.costs(names), "tales")
+    assert figure
+    return to_svg(figure)
 
-    svg = drawn()
-    assert svg == drawn()
+
+@pytest.mark.parametrize("n", [1, 2, 60])
+@pytest.mark.parametrize("names", [NAMES, [f"name {i}" for i in range(40)], toys.ODD_NAMES])
+def test_any_rows_are_drawn(n: int, names: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svg = ElementTree.fromstring(drawn(n, names))
+    assert len(svg.findall(".//*[@id='PathCollection_1']//*")) > len(names)
+
+
+def test_no_method_with_costs_gives_no_plot() -> None:
+    assert quality_cost([], toys.costs(NAMES), "tales") is None
+    assert quality_cost(toys.ranked(9, NAMES)["general"], [], "tales") is None
+
+
+def test_svg_is_reproducible_without_dates_or_markup_in_names() -> None:
+    svg = drawn(9, NAMES)
+    assert svg == drawn(9, NAMES)
     assert "metadata" not in svg
     texts = "".join(ElementTree.fromstring(svg).itertext())
     assert "gor" in texts
