@@ -16,7 +16,6 @@ from benchmarks.graphs import (
     TOKEN_ENDS,
     Asked,
     binned,
-    columns_of,
     differences,
     groups_of,
     rule_table,
@@ -112,11 +111,6 @@ def test_a_method_is_compared_with_what_it_starts_from_or_else_with_dense():
     assert cells["gae"][1:3] == ["dense", "50.0 +30.0 ±0.0*"]  # its control did not run
     assert cells["dense"][1:4] == ["", "20.0", ""]
     assert cells["dense"][-3:] == ["900", "16; 1,760; 8", "1; 110; 0.50"]
-    assert [column.group for column in columns_of(asked)] == [
-        "all (16)",
-        "1 document (8)",
-        "2 documents (8)",
-    ]
 
 
 def test_differences_are_over_common_questions_and_adjusted_for_all_methods():

@@ -44,7 +44,7 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     ("text", "environment", "message"),
     [
         ("[llm", {}, "not valid TOML.*correct that line"),
-        ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: base_url, .*in all"),
+        ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: backend, .*in all"),
         ("[llm]\nmax_retry = 1", {}, r"unknown key 'llm\.max_retry'; did you mean 'max_retries'"),
         ("[lm]\nmodel = 'x'", {}, "unknown key 'lm'; did you mean 'llm'"),
         ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
