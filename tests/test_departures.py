@@ -71,5 +71,5 @@ def test_whatever_departs_from_a_paper_by_a_setting_is_listed() -> None:
         for key, field in model.model_fields.items()
         if OF_A_PAPER.search(field.description or "")
     }
-    said |= {("gae.training", "layers"), ("gae.rerank", "same_document")}
+    said |= {("gae.rerank", "same_document")}
     assert said - named().keys() == set()

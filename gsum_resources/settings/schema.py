@@ -99,8 +99,8 @@ class ModelSettings(SettingsTable):
         if self.backend in _OWN_MODEL and self.model not in allowed:
             raise ValueError(
                 f"model is '{self.model}', but backend is '{self.backend}', "
-                f"{_OWN_MODEL[self.backend]}; set another backend, such as 'transformers_local', "
-                "or remove model"
+                f"{_OWN_MODEL[self.backend]}; set backend to one with a model, such as "
+                "'transformers_local', or remove model"
             )
         return self
 
