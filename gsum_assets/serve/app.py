@@ -1,13 +1,11 @@
 """The application: routes over one service, their description, and the files of the page."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
-import anyio
 import anyio.to_thread
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
@@ -19,12 +17,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api
+from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, responses_api
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.http import Endpoint, Nothing, RequestError, in_thread, on_error
 from gsum_assets.serve.limits import Limited, Limits
 from gsum_assets.serve.service import Service
 from gsum_resources.protocols.models import ModelUnavailableError
+from gsum_resources.store.locked_property import locked_property
 
 PAGE = Path(__file__).parent / "page"
 """Folder of the page's files."""
@@ -70,29 +69,20 @@ class McpEndpoint:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._requested, self._ready = asyncio.Event(), asyncio.Event()
-        self._manager: Any = None
 
-    async def run(self) -> None:
-        """Answer requests until this is cancelled."""
-        await self._requested.wait()
-        server = await in_thread(self._new_server)
-        server.streamable_http_app(stateless_http=True, json_response=True, host="")
-        self._manager = server.session_manager
-        async with self._manager.run():
-            self._ready.set()
-            await asyncio.Event().wait()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        self._requested.set()
-        await self._ready.wait()
-        await self._manager.handle_request(scope, receive, send)
-
-    def _new_server(self) -> Any:
+    @locked_property
+    def _server(self) -> Any:
         from gsum_assets.serve.mcp_server import mcp_server
 
         return mcp_server(self._service)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        server = await in_thread(lambda: self._server)
+        server.streamable_http_app(stateless_http=True, json_response=True, host="")
+        manager = server.session_manager  # of this request, with which its tasks end
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
 
 
 ENDPOINTS = [
@@ -101,6 +91,7 @@ ENDPOINTS = [
     *documents_api.ENDPOINTS,
     *graphs_api.ENDPOINTS,
     *openai_api.ENDPOINTS,
+    *responses_api.ENDPOINTS,
 ]
 
 
@@ -148,11 +139,10 @@ def new_app(
 ) -> Starlette:
     """Return the application over a service; without `access` for this machine's own names."""
     access, limits = access or Access(), limits or Limits()
-    mcp = McpEndpoint(service)
     routes: Sequence[BaseRoute] = [
         *ENDPOINTS,
         *openai_api.ROUTES,
-        Route("/mcp", mcp, methods=["POST"]),  # it has nothing to send by itself
+        Route("/mcp", McpEndpoint(service), methods=["POST"]),  # it has nothing to send by itself
         Route("/api/openapi.json", lambda _: JSONResponse(description(ENDPOINTS))),
         Mount("/", StaticFiles(directory=PAGE, html=True)),
     ]
@@ -163,10 +153,7 @@ def new_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = n_threads
         service.start()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(mcp.run)
-                yield
-                tasks.cancel_scope.cancel()
+            yield
         finally:
             await anyio.to_thread.run_sync(service.stop)
 

@@ -1,6 +1,5 @@
 """`/api/ask` and `/api/search`: an answer with its sources, and the passages of a question."""
 
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from gsum_assets.serve.http import (
     COMMENT,
     CorpusQuery,
     Endpoint,
+    Events,
     Words,
     arriving,
     error_of,
@@ -77,7 +77,7 @@ def _answer(service: Service, body: AskBody) -> dict[str, Any]:
     return answer_object(answered(service, body))
 
 
-async def _streamed(service: Service, body: AskBody, idle_s: float) -> AsyncIterator[bytes]:
+async def _streamed(service: Service, body: AskBody, idle_s: float) -> Events:
     """Yield the words of an answer as they arrive, then the answer.
 
     Where an attempt of a model begins again, earlier words are void: event `restart`.

@@ -115,7 +115,8 @@ class Endpoint(Route):
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"])) or "the body"
-            raise RequestError(400, "invalid_request", f"{key}: {first['msg']}") from error
+            message = first["msg"].removeprefix("Value error, ")
+            raise RequestError(400, "invalid_request", f"{key}: {message}") from error
         for corpus in getattr(values, "corpora", ()):
             await in_thread(request.app.state.service.require, request, corpus)
         if iscoroutinefunction(self.handler):
@@ -130,6 +131,7 @@ COMMENT = b": the answer is being written\n\n"
 COMMENT_S = 10.0
 
 Value = TypeVar("Value")
+Events = AsyncIterator[bytes]
 _on_words: ContextVar[OnWords | None] = ContextVar("on_words", default=None)
 
 
@@ -205,9 +207,7 @@ def event(data: Any, name: str = "") -> bytes:
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
-def event_stream(
-    events: AsyncIterator[bytes], headers: Mapping[str, str] | None = None
-) -> StreamingResponse:
+def event_stream(events: Events, headers: Mapping[str, str] | None = None) -> StreamingResponse:
     """Return the reply of server-sent events, which proxies pass on as they arrive."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 from starlette.requests import Request
 
 from gsum_assets.answering.known_sentences import lend_vectors
@@ -87,6 +88,12 @@ class Service:
             return method
         workspace = self.snapshots.workspace(corpora)
         return chosen_method(workspace, corpora, document is not None)
+
+    def embedded(self, corpus: str, texts: Sequence[str]) -> np.ndarray:
+        """Return unit vectors of passages, `(n_texts, dimension)`, at the cost of a corpus."""
+        reserve = self._models.reserve("embedding_model", corpus)
+        embedder = self._models.embedder.reporting(lambda *_: None, lambda _: None, reserve)
+        return embedder.embed(texts)
 
     def corpora(self, request: Request) -> list[str]:
         """Return the names of the corpora that a request may ask, in order."""

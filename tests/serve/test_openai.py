@@ -169,26 +169,48 @@ def test_large_pictures_are_no_hindrance(official: openai.OpenAI, indexed: House
 
 
 def test_a_header_names_what_is_not_used(official: openai.OpenAI) -> None:
-    given = {"n": 2, "stop": ["boat"], "max_tokens": 5, "temperature": 0.5, "seed": 3}
+    given = {"n": 2, "presence_penalty": 0.5, "temperature": 0.5, "seed": 3}
     for stream in (False, True):
         raw = official.chat.completions.with_raw_response.create(
             model=MODEL, messages=[QUESTION], stream=stream, extra_body={"x\r\ny": 2}, **given
         )
         assert raw.headers["warning"] == f'299 gsum "not used: {", ".join(sorted(given))}"'
     raw = official.chat.completions.with_raw_response.create(
-        model=MODEL, messages=[QUESTION], n=1, stop=None
+        model=MODEL, messages=[QUESTION], n=1, stop=["?"], max_tokens=5
     )
     assert "warning" not in raw.headers
 
 
-def test_a_form_of_the_answer_is_refused(official: openai.OpenAI) -> None:
-    for kind in ("json_object", "json_schema"):
-        with pytest.raises(openai.BadRequestError, match="response_format: answers are texts"):
-            official.chat.completions.create(
-                model=MODEL, messages=[QUESTION], response_format={"type": kind}
-            )
-    text = {"type": "text"}
-    assert official.chat.completions.create(model=MODEL, messages=[QUESTION], response_format=text)
+@pytest.mark.parametrize(
+    ("ends", "finish", "pattern"),
+    [
+        ({}, "stop", ".*"),
+        ({"stop": " cedar"}, "stop", ".*"),
+        ({"stop": ["no such words", "\n\nSources", " [1"]}, "stop", ".*"),
+        ({"stop": ["\n"]}, "stop", "[^\n]*"),
+        ({"max_tokens": 4}, "length", r"\S+( \S+){3} ?"),
+        ({"max_completion_tokens": 4, "max_tokens": 900}, "length", r"\S+( \S+){3} ?"),
+        ({"max_tokens": 900}, "stop", ".*"),
+        ({"max_tokens": 900, "stop": [""]}, "stop", ".*"),
+        ({"max_tokens": 30, "stop": [" "]}, "stop", r"\S+"),
+    ],
+)
+def test_a_text_ends_where_the_client_wants(
+    official: openai.OpenAI, ends: dict, finish: str, pattern: str
+) -> None:
+    asked = {"model": MODEL, "messages": [QUESTION]}
+    full = official.chat.completions.create(**asked).choices[0].message.content
+    (choice,) = official.chat.completions.create(**asked, **ends).choices
+    chunks = list(official.chat.completions.create(**asked, **ends, stream=True))
+    text = choice.message.content
+    assert full.startswith(text)
+    assert re.fullmatch(pattern, text, re.DOTALL)
+    stops = [stop for stop in ends.get("stop", []) if stop in full and stop]
+    if isinstance(ends.get("stop"), list) and stops:
+        assert len(text) == min(map(full.index, stops))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks) == text
+    assert choice.finish_reason == chunks[-1].choices[0].finish_reason == finish
+    assert choice.message.model_extra["citations"]
 
 
 class Thinking(FirstWords):
@@ -271,6 +293,27 @@ class Talking(FirstWords):
         for word in replies[0].text.split(" "):
             pass_words_on(f"{word} ")
         return replies
+
+
+@pytest.mark.parametrize("stop", [" boat", "the boat of", "no such words"])
+@pytest.mark.parametrize("given_up", ["", "A first attempt "])
+def test_a_stop_may_lie_across_the_pieces_of_a_stream(
+    indexed: House, given_up: str, stop: str
+) -> None:
+    texts = []
+    for ends in ({"stop": stop}, {}):
+        model = Talking(given_up)
+        model.identity += f"{stop}{ends}"  # no stored reply is streamed
+        overrides = {"embedding_model": indexed.embedder, "language_model": model}
+        models = Models(Settings(), indexed.store, TABLES["llm_calls"], overrides)
+        with client_of(new_app(Service.over(indexed.home, models))) as client:
+            body = {"model": MODEL, "messages": [QUESTION], "stream": True, **ends}
+            lines = client.post("/v1/chat/completions", json=body).text.splitlines()
+        chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        pieces = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+        texts.append("".join(pieces))
+        assert given_up or len(pieces) > 5
+    assert texts[0] == texts[1].partition(stop)[0]
 
 
 @pytest.mark.parametrize("given_up", ["", "A first attempt "])
