@@ -9,12 +9,9 @@ from typing import Any
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 
 from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.workspace import Workspace
 from gsum_assets.evaluation.answer import AnswerError
-from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
-from gsum_assets.pipeline.prompts import prompts_of
-from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.ledger import Ledger
+from gsum_assets.evaluation.token_usage import why
+from gsum_assets.pipeline.step import Inputs
 from gsum_resources.llm.replies import correction
 from gsum_resources.protocols.models import Completion, Request
 
@@ -24,8 +21,16 @@ _PATTERN = re.compile(r'"pattern": "|"patternProperties": ')  # may take endless
 _REFERENCE = re.compile(r'"\$ref": "(?:#/\$defs/)?([^"]*)"')
 
 
-def checked_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a JSON schema, or raise `ValueError` if no answer can be requested by it."""
+def schema_in(form: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the JSON schema in a `response_format` of OpenAI's protocol; None: it is text.
+
+    Raise `ValueError` if no answer can be requested by it.
+    """
+    if not form or form.get("type") == "text":
+        return None
+    named = form.get("json_schema", form)
+    if not isinstance(named, dict) or not isinstance(schema := named.get("schema"), dict):
+        raise ValueError(f"{form!s:.80} has no schema; send type 'json_schema' with one")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
@@ -39,36 +44,32 @@ def checked_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema
 
 
-def in_form(answer: Answer, schema: Mapping[str, Any], workspace: Workspace, corpus: str) -> Answer:
+def in_form(answer: Answer, schema: Mapping[str, Any], inputs: Inputs) -> Answer:
     """Return an answer with JSON as its text, written from its text and its sources.
 
     Raise `AnswerError` if the model that writes answers sends no JSON that satisfies the schema.
     """
-    prompts = prompts_of(workspace.section, corpus, "answers")
-    ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
-    model = workspace.models.language_model(ledger, name="answers")
+    described, problem = json.dumps(schema, ensure_ascii=False), ""
     request = Request(
         task="answer",
-        instructions=prompts.text("json", schema=json.dumps(schema, ensure_ascii=False)),
+        instructions=inputs.prompts("answers").text("json", schema=described),
         question=answer.understood or answer.question,
         passages=tuple(source.text for source in answer.sources),
         max_words=_MOST_WORDS,
         ending=f"Answer: {answer.numbered_text}",
     )
-    usage, problem = {**NO_USAGE, **answer.usage, "model": answer.model}, ""
     for _ in range(_ATTEMPTS):
-        again = f"{request.ending}\n\n{correction(problem)}" if problem else request.ending
-        (reply,) = model.complete([replace(request, ending=again)])
+        (reply,) = inputs.model("language_model").complete([request])
         if not isinstance(reply, Completion):
             raise AnswerError(f"the answer was not written as JSON: {why(reply)}")
-        usage = added(usage, spent(reply))
+        usage = {name: value + getattr(reply, name) for name, value in answer.usage.items()}
+        answer = replace(answer, usage=usage)
         try:
             found = _VALUE.search(reply.text)
             value = json.loads(found.group() if found else reply.text)
             Draft202012Validator(schema).validate(value)
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            return replace(answer, text=json.dumps(value, ensure_ascii=False), lines=())
         except (ValueError, ValidationError, RecursionError) as error:
-            problem = f"{error}".partition("\n")[0]
-        else:
-            return replace(answer, text=text, lines=(), usage=usage)
+            problem = str(error).partition("\n")[0]
+            request = replace(request, ending=f"{request.ending}\n\n{correction(problem)}")
     raise AnswerError(f"the model wrote no JSON of the requested form: {problem}; ask again")

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gsum_assets.serve.http import error_response
+from gsum_assets.serve.http import RequestError, on_error
 
 VARIABLE = "GSUM_SERVE_TOKEN"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -186,7 +186,7 @@ class Guard:
                     "this service needs a token that it knows; send `Authorization: Bearer TOKEN`"
                 )
                 headers = {"WWW-Authenticate": "Bearer"}
-                return error_response(401, "invalid_token", message, headers)
+                return on_error(scope, RequestError(401, "invalid_token", message, headers))
             scope[_CORPORA], scope[CLIENT] = token.corpora, token.digest
             return None
         for name in ("host", "origin"):
@@ -196,5 +196,5 @@ class Guard:
                     f"{name.title()} '{value:.80}' is no name of this service; reach it as "
                     "localhost, or start it with --known-as NAME"
                 )
-                return error_response(403, "unknown_host", message)
+                return on_error(scope, RequestError(403, "unknown_host", message))
         return None

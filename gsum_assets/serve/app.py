@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api, responses_api
+from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.http import Endpoint, Nothing, RequestError, in_thread, on_error
 from gsum_assets.serve.limits import Limited, Limits
@@ -91,7 +91,6 @@ ENDPOINTS = [
     *documents_api.ENDPOINTS,
     *graphs_api.ENDPOINTS,
     *openai_api.ENDPOINTS,
-    *responses_api.ENDPOINTS,
 ]
 
 
@@ -111,9 +110,7 @@ def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         replies = {"200": {"description": "the result", "content": content}, "4XX": _ERROR}
         described: dict[str, Any] = {"summary": getdoc(endpoint.handler), "responses": replies}
         if endpoint.method == "POST":
-            schemas[endpoint.schema.__name__] = schema
-            reference = {"$ref": f"#/components/schemas/{endpoint.schema.__name__}"}
-            content = {"application/json": {"schema": reference}}
+            content = {"application/json": {"schema": schema}}
             described["requestBody"] = {"required": True, "content": content}
         else:
             required = schema.get("required", ())

@@ -8,22 +8,24 @@ What front ends write around questions is left out, see `front_ends.py`.
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
 from gsum_assets.answering.answer import Answer
-from gsum_assets.answering.form import checked_schema, in_form
-from gsum_assets.answering.methods import chosen_method, is_ready, methods_ready
+from gsum_assets.answering.ask import inputs_of
+from gsum_assets.answering.form import in_form, schema_in
+from gsum_assets.answering.methods import require_method
 from gsum_assets.answering.renderings import answer_object
 from gsum_assets.corpus.chunk import default_tokenizer
 from gsum_assets.corpus.word_pieces import word_pieces
-from gsum_assets.registry.families import FAMILIES
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.retrieval.follow_up import Turn
 from gsum_assets.serve.ask_api import AskBody, answered
 from gsum_assets.serve.front_ends import question_in, task_reply
-from gsum_assets.serve.http import RequestError, Words, arriving
+from gsum_assets.serve.http import RequestError, Words, arriving, in_thread
+from gsum_assets.serve.pinned import PinnedWorkspace
 from gsum_assets.serve.service import service_of
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
@@ -51,87 +53,71 @@ class Message(BaseModel):
 
 
 class Written(NamedTuple):
-    """An answer as it is sent.
+    """An answer, and the text that is sent of it.
 
-    Attributes
-    ----------
-    text : with the numbers of sources behind sentences; JSON if that was requested.
-    ending : the sources that sentences name, and a note, to be read behind the text.
-    finish : "stop", or "length" if the text is cut at the requested number of tokens.
+    Attributes `text`: with the numbers and a list of its sources, or JSON if that was requested;
+    `finish`: "length" if it is cut at the requested number of tokens, else "stop".
     """
 
     answer: Answer
     text: str
-    ending: str = ""
+    sources: Sequence[dict[str, Any]] = ()
     finish: str = "stop"
 
-    @property
-    def sources(self) -> list[dict[str, Any]]:
-        """The sources as plain values."""
-        return answer_object(self.answer)["sources"]
-
-    @property
-    def usage(self) -> Sequence[int]:
-        """Tokens that the model read, tokens that it wrote, and both."""
+    def usage(self, *names: str) -> dict[str, int]:
+        """Return the tokens that the model read, those that it wrote, and both, by three names."""
         usage = self.answer.usage
-        n_read, n_written = (int(usage.get(name) or 0) for name in ("tokens_in", "tokens_out"))
-        return n_read, n_written, n_read + n_written
+        tokens = [int(usage.get(name) or 0) for name in ("tokens_in", "tokens_out")]
+        return dict(zip(names, (*tokens, sum(tokens)), strict=True))
 
 
-Ask = Callable[[], Written]
-Pieces = AsyncIterator[str | bytes | Written]
+Pieces = AsyncIterator[Any]
+"""The text of an answer as it arrives, comments (bytes) in between, then `Written`."""
 
 
-def _schema_in(value: Any) -> Any:
-    """Return the JSON schema of a requested form of answers; None: text."""
-    if not isinstance(value, dict) or value.get("type") == "text":
-        return value if not isinstance(value, dict) else None
-    form = {**value, **(value.get("json_schema") or {})}
-    if not isinstance(form.get("schema"), dict):
-        kind = str(value.get("type"))
-        raise ValueError(f"type '{kind:.40}' has no schema; send type 'json_schema' with one")
-    return checked_schema(form["schema"])
+def _as_texts(given: Any) -> Any:
+    """Return a text as a list; numbers of tokens, which some clients send, are refused."""
+    if isinstance(given, list) and any(isinstance(item, int | list) for item in given):
+        raise ValueError("numbers of tokens are those of another model; send texts")
+    return [given] if isinstance(given, str) else given or []
 
 
-def as_list(value: Any) -> Any:
-    """Return a text, or nothing, as a list."""
-    return [value] if isinstance(value, str) else value or []
+Schema = Annotated[dict[str, Any] | None, AfterValidator(schema_in)]
+Texts = Annotated[list[str], BeforeValidator(_as_texts)]
 
 
-Schema = Annotated[dict[str, Any] | None, BeforeValidator(_schema_in)]
-Texts = Annotated[list[str], BeforeValidator(as_list)]
+class ChatBody(BaseModel):
+    """Body of `/v1/chat/completions`; what is not used of it is named in a header.
 
-
-class Chat(BaseModel):
-    """A conversation with a model; protocols have names of their own for the last three fields.
-
-    Attributes
-    ----------
-    form : JSON schema of the answer; None: it is a text.
-    stops : texts before which the text ends.
-    most_tokens : maximum number of its word pieces; None: any.
+    The text is JSON by the schema `form`, and ends before `stops` and after `most_tokens` word
+    pieces.
     """
 
     model_config = ConfigDict(extra="allow")
-    form_field: ClassVar = "response_format"
 
     model: str
     messages: list[Message] = Field(min_length=1, max_length=1_000)
     stream: bool | None = False
-    form: Schema = None
-    stops: Texts = []
-    most_tokens: PositiveInt | None = None
+    stream_options: dict[str, Any] | None = None
+    form: Schema = Field(None, alias="response_format")
+    stops: Texts = Field([], alias="stop")
+    most_tokens: int | None = Field(
+        None, ge=1, validation_alias=AliasChoices("max_completion_tokens", "max_tokens")
+    )
 
-    def asked(self, request: Request) -> Ask:
+    async def pieces(self, request: Request) -> Pieces:
+        """Return the answer in pieces; one that is not streamed has no words of a given-up one."""
+        ask = await in_thread(self._asked, request)
+        return self._pieces(ask, request.app.state.limits.idle_s)
+
+    def _asked(self, request: Request) -> Callable[[], Written]:
         """Return what answers: the documents, unless the request is about the chat itself."""
-        service, (corpus, method) = service_of(request), corpus_and_method(request, self.model)
-        workspace = service.snapshot(corpus, method)
+        workspace, corpus, method = workspace_of(request, self.model)
         if self.form and workspace.models.identity("answers").startswith(EXTRACTIVE):
-            message = (
-                f"{self.form_field}: JSON needs a language model, and here answers are sentences "
-                "of the documents; set one in [llm] of gsum.toml, or request text"
+            raise ValueError(
+                "response_format, text.format: 'json_schema' needs a language model, and answers "
+                "are sentences of the documents; set one in [llm] of gsum.toml, or request 'text'"
             )
-            raise RequestError(400, "invalid_request", message)
         (turns, last), reply = self.conversation(), None
         if [m.role for m in self.messages if m.role not in _SYSTEM] == ["user"]:
             system = "\n".join(m.text for m in self.messages if m.role in _SYSTEM)
@@ -143,26 +129,17 @@ class Chat(BaseModel):
         body = AskBody(corpus=corpus, method=method, question=question, history=turns[-100:])
 
         def written() -> Written:
-            answer = answered(service, body) if reply is None else Answer(reply, [])
+            answer = answered(service_of(request), body) if reply is None else Answer(reply, [])
+            sources = answer_object(answer)["sources"]
             if self.form:
-                answer = in_form(answer, self.form, workspace, corpus)
-                return Written(answer, answer.text)
-            return Written(answer, answer.numbered_text, _listed(answer) + note)
+                answer = in_form(answer, self.form, inputs_of(workspace, corpus, method))
+                return Written(answer, answer.text, sources)
+            return Written(answer, answer.numbered_text + _listed(answer) + note, sources)
 
         return written
 
-    def whole(self, ask: Ask) -> Written:
-        """Return an answer with its ending behind its text."""
-        written = ask()
-        text, finish = self._cut(written.text + written.ending)
-        return written._replace(text=text, finish=finish)
-
-    async def pieces(self, ask: Ask, idle_s: float) -> Pieces:
-        """Yield the text of an answer as it arrives, then the whole of it, as it was sent.
-
-        Bytes are comments that keep the connection open.
-        """
-        text, n_sent, is_void = "", 0, False
+    async def _pieces(self, ask: Callable[[], Written], idle_s: float) -> Pieces:
+        streams, text, n_sent, is_void = self.stream and not self.form, "", 0, False
         n_held = max(map(len, self.stops), default=1) - 1  # characters that may begin a stop
         async for item in arriving(ask, idle_s):
             if isinstance(item, bytes):
@@ -170,29 +147,28 @@ class Chat(BaseModel):
                 continue
             if isinstance(item, Words):
                 is_void = is_void or (item.text is None and text != "")
-                text += (item.text or "") if self.form is None and not is_void else ""
+                text += (item.text or "") if streams and not is_void else ""
+            elif is_void:  # what was sent cannot be taken back
+                text += f"\n\n{item.text}"
             else:
-                n_held = 0
-                if is_void:  # what was sent cannot be taken back
-                    text += f"\n\n{item.text}"
-                text = (text or item.text) + item.ending
+                text += item.text.removeprefix(item.answer.numbered_text if text else "")
             cut, finish = self._cut(text)
-            unsent = cut[n_sent : len(text) - n_held if cut == text else None]
+            is_last = isinstance(item, Written)
+            unsent = cut[n_sent : None if is_last or cut != text else len(text) - n_held]
             n_sent += len(unsent)
             if unsent:
                 yield unsent
-            if isinstance(item, Written):
+            if is_last:
                 yield item._replace(text=cut, finish=finish)
 
     def _cut(self, text: str) -> tuple[str, str]:
         """Return a text up to where it is to end, and why it ends: "stop" or "length"."""
-        text = text[
-            : min((text.find(stop) for stop in self.stops if stop and stop in text), default=None)
-        ]
+        ends = [text.find(stop) for stop in self.stops if stop and stop in text]
+        text = text[: min(ends, default=None)]
         if self.most_tokens is not None and len(text) > self.most_tokens:
-            pieces = word_pieces([text], default_tokenizer())[0]
-            if pieces.n > self.most_tokens:
-                return text[: pieces.starts[self.most_tokens]], "length"
+            starts = word_pieces([text], default_tokenizer())[0].starts
+            if len(starts) > self.most_tokens:
+                return text[: starts[self.most_tokens]], "length"
         return text, "stop"
 
     def conversation(self) -> tuple[list[Turn], Message]:
@@ -202,13 +178,13 @@ class Chat(BaseModel):
         """
         users = [i for i, message in enumerate(self.messages) if message.role == "user"]
         if not users:
-            raise RequestError(400, "invalid_request", "messages: none is a question of the user")
+            raise ValueError("messages: none is a question of the user")
         turns, question = [], ""
         for message in self.messages[: users[-1]]:
             if message.role == "user":
                 question = question_in(message.text)
             elif message.role == "assistant" and message.text and question:
-                turns.append(Turn(question, _without_sources(message)))
+                turns.append(Turn(question, _NUMBERS.sub("", message.text.partition(_SOURCES)[0])))
                 question = ""
         return turns, self.messages[users[-1]]
 
@@ -220,37 +196,21 @@ class Chat(BaseModel):
         return {"Warning": f'299 gsum "not used: {names[:1_000]}"'} if names else {}
 
 
-def corpus_and_method(request: Request, name: str) -> tuple[str, str]:
-    """Return the corpus and the method that the name of a model stands for.
+def workspace_of(request: Request, model: str) -> tuple[PinnedWorkspace, str, str]:
+    """Return workspace, corpus and method that the name of a model stands for.
 
     Without such a model, or if the request may not ask it, `RequestError` is raised.
     """
-    service, (corpus, _, method) = service_of(request), name.partition("/")
+    service, (corpus, _, method) = service_of(request), model.partition("/")
     service.require(request, corpus)
-    workspace = service.snapshot(corpus)
-    chosen = method or chosen_method(workspace, [corpus])
-    is_known = any(chosen in family.methods for family in FAMILIES)
-    if not is_known or not is_ready(workspace, corpus, chosen):
-        ready = methods_ready(workspace, corpus)
-        known = ", ".join(ready) or f"none; run `gsum run {corpus}` first"
-        raise RequestError(
-            404, "model_not_found", f"model '{name:.120}': methods of '{corpus}': {known}"
-        )
-    return corpus, chosen
-
-
-def model_names(request: Request) -> list[str]:
-    """Return the names of the models that a request may ask: corpora, and their methods."""
-    service, names = service_of(request), []
-    for corpus in service.corpora(request):
-        if methods := methods_ready(service.snapshot(corpus), corpus):
-            names += [corpus, *(f"{corpus}/{method}" for method in methods)]
-    return names
-
-
-def _without_sources(message: Message) -> str:
-    """Return an earlier answer as it was before numbers and sources were written into it."""
-    return _NUMBERS.sub("", message.text.partition(_SOURCES)[0])
+    method = service.method_of([corpus], method)
+    try:
+        workspace = service.snapshot(corpus, method)
+        require_method(workspace, corpus, method)
+    except CorpusError as error:
+        message = f"model '{model:.120}': {error}"
+        raise RequestError(404, "model_not_found", message) from error
+    return workspace, corpus, method
 
 
 def _listed(answer: Answer) -> str:

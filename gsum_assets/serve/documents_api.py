@@ -22,28 +22,22 @@ _MOST_FAILED = 20  # files and replies of a corpus that are shown
 _OF_CHUNK = ("chunk_id", "document_id", "position", "start", "end", "text")
 
 
-class DocumentsQuery(CorpusQuery):
-    """Query string of `/api/documents`."""
-
+class _DocumentsQuery(CorpusQuery):
     q: str = Field("", description="words of the title or id")
     offset: int = Field(0, ge=0, le=10**9, description="first one")
     limit: int = Field(100, ge=0, le=1_000, description="how many")
 
 
-class DocumentQuery(CorpusQuery):
-    """Query string of `/api/document`."""
-
+class _DocumentQuery(CorpusQuery):
     id: str = Field(description="id of the document")
 
 
-class PassageQuery(CorpusQuery):
-    """Query string of `/api/passage`."""
-
+class _PassageQuery(CorpusQuery):
     id: str = Field(description="id of the passage")
     around: int = Field(1, ge=0, le=20, description="passages before and after it")
 
 
-def _documents(request: Request, query: DocumentsQuery) -> dict[str, Any]:
+def _documents(request: Request, query: _DocumentsQuery) -> dict[str, Any]:
     """Documents of a corpus by title."""
     workspace = service_of(request).snapshot(query.corpus)
     documents = workspace.rows("documents", query.corpus)
@@ -57,7 +51,7 @@ def _documents(request: Request, query: DocumentsQuery) -> dict[str, Any]:
     return {"documents": rows[query.offset :][: query.limit], "total": len(rows)}
 
 
-def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
+def _document(request: Request, query: _DocumentQuery) -> dict[str, Any]:
     """A document with its text, sections and passages."""
     corpus, document_id = query.corpus, query.id
     workspace = service_of(request).snapshot(corpus)
@@ -74,7 +68,7 @@ def _document(request: Request, query: DocumentQuery) -> dict[str, Any]:
     }
 
 
-def _passage(request: Request, query: PassageQuery) -> dict[str, Any]:
+def _passage(request: Request, query: _PassageQuery) -> dict[str, Any]:
     """A passage with those around it."""
     workspace = service_of(request).snapshot(query.corpus)
     return passage_in(workspace, query.corpus, query.id, query.around)
@@ -177,7 +171,7 @@ def corpus_state(service: Service, corpus: str) -> dict[str, Any]:
 
 ENDPOINTS = [
     Endpoint("/api/corpora", _corpora),
-    Endpoint("/api/documents", _documents, DocumentsQuery),
-    Endpoint("/api/document", _document, DocumentQuery),
-    Endpoint("/api/passage", _passage, PassageQuery),
+    Endpoint("/api/documents", _documents, _DocumentsQuery),
+    Endpoint("/api/document", _document, _DocumentQuery),
+    Endpoint("/api/passage", _passage, _PassageQuery),
 ]

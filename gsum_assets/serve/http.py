@@ -24,50 +24,41 @@ _LOG = logging.getLogger(__name__)
 class RequestError(Exception):
     """An error that a request gets as its reply.
 
-    Attributes `status`: HTTP status; `code`: a word for programs, such as `unknown_corpus`.
+    Attributes `status`: HTTP status; `code`: a word for programs, such as `unknown_corpus`;
+    `headers`: further headers of the reply.
     """
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, headers: Any = None) -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self.headers = status, code, headers
 
 
 def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Return the status of an error, and what a reply says about it.
+    """Return the status of an error, and what a reply says about it; `type` is for OpenAI's client.
 
     A `ValueError` of gsum is an error that the user can mend, and its message names the remedy. The
     message of any other error may quote documents or paths: it is logged, and not sent.
     """
+    status, code, message = 500, "internal_error", str(error)
     match error:
         case RequestError():
-            return error.status, _fields(error.status, error.code, str(error))
+            status, code = error.status, error.code
         case HTTPException(status_code=404 | 405):
+            status, code = 404, "unknown_path"
             message = "there is no such address or method; /api/openapi.json lists those there are"
-            return 404, _fields(404, "unknown_path", message)
         case ModelUnavailableError():
-            return 503, _fields(503, "model_unavailable", str(error))
+            status, code = 503, "model_unavailable"
         case ValueError():
-            return 400, _fields(400, "invalid_request", str(error))
-    _LOG.error("a request failed", exc_info=error)
-    message = "the service failed to answer; its log has the reason"
-    return 500, _fields(500, "internal_error", message)
-
-
-def _fields(status: int, code: str, message: str) -> dict[str, Any]:
-    """Return the fields of an error; `type` is what clients of OpenAI read."""
+            status, code = 400, "invalid_request"
+        case _:
+            _LOG.error("a request failed", exc_info=error)
+            message = "the service failed to answer; its log has the reason"
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"message": message, "code": code, "type": kind}
+    return status, {"message": message, "code": code, "type": kind, "param": None}
 
 
-def error_response(
-    status: int, code: str, message: str, headers: dict[str, str] | None = None
-) -> JSONResponse:
+def on_error(_: Any, error: Exception) -> JSONResponse:
     """Return the reply of an error."""
-    return JSONResponse({"error": _fields(status, code, message)}, status, headers)
-
-
-def on_error(_: Request, error: Exception) -> JSONResponse:
-    """Return the reply of an error that a handler raised."""
     status, fields = error_of(error)
     return JSONResponse({"error": fields}, status, getattr(error, "headers", None))
 

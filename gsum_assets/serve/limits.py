@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gsum_assets.serve.access import CLIENT
-from gsum_assets.serve.http import COMMENT_S, error_response, late, on_error
+from gsum_assets.serve.http import COMMENT_S, RequestError, late, on_error
 
 _CLIENTS = 10_000  # whose rates are known
 _BASE64 = rb"[A-Za-z0-9+/_\\-]"  # a backslash stands before "/" where a client escapes it
@@ -67,19 +66,19 @@ class Limited:
         if wait_s := self._rate.wait_s(hash(client)):
             busy = f"more than {limits.requests_per_minute} requests a minute; wait {wait_s:.0f} s"
             headers = {"Retry-After": f"{wait_s:.0f}"}
-            await error_response(429, "too_many_requests", busy, headers)(scope, receive, send)
-            return
+            error = RequestError(429, "too_many_requests", busy, headers)
+            return await on_error(scope, error)(scope, receive, send)
         try:
             async with asyncio.timeout(limits.sending_s):
                 body = await _body(receive, limits.body_bytes)
         except TimeoutError:
             slow = f"the request did not arrive within {limits.sending_s:g} s; send it again"
-            await error_response(408, "slow_request", slow, _CLOSING)(scope, receive, send)
-            return
+            error = RequestError(408, "slow_request", slow, _CLOSING)
+            return await on_error(scope, error)(scope, receive, send)
         if body is None:
             large = f"the body is larger than {limits.body_bytes:,} bytes; send less"
-            await error_response(413, "large_body", large, _CLOSING)(scope, receive, send)
-            return
+            error = RequestError(413, "large_body", large, _CLOSING)
+            return await on_error(scope, error)(scope, receive, send)
         began, left = False, [body]
 
         async def receive_body() -> Message:
@@ -98,7 +97,7 @@ class Limited:
                 await self._app(scope, receive_body, sent)
         except TimeoutError:
             if not began:
-                await on_error(Request(scope), late(limits.idle_s))(scope, receive, send)
+                await on_error(scope, late(limits.idle_s))(scope, receive, send)
 
 
 class Rate:

@@ -1,82 +1,69 @@
-"""`/v1/models`, `/v1/chat/completions` and `/v1/embeddings`: the protocol of OpenAI."""
+"""The protocol of OpenAI: models, chat completions, responses (none is kept) and embeddings."""
 
 import base64
 import time
 import uuid
+from itertools import count
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, PositiveInt
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from gsum_assets.answering.answer import Answer
+from gsum_assets.answering.ask import inputs_of
+from gsum_assets.answering.methods import methods_ready
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.serve.chat import (
-    Chat,
-    Pieces,
-    Schema,
-    Texts,
-    Written,
-    as_list,
-    corpus_and_method,
-    model_names,
-)
-from gsum_assets.serve.http import (
-    Endpoint,
-    Events,
-    Nothing,
-    RequestError,
-    error_of,
-    event,
-    event_stream,
-    in_thread,
-)
+from gsum_assets.serve.chat import ChatBody, Message, Pieces, Schema, Texts, Written, workspace_of
+from gsum_assets.serve.http import Endpoint, Events, Nothing, error_of, event, event_stream
 from gsum_assets.serve.service import service_of
 
 
-class ChatBody(Chat):
-    """Body of `/v1/chat/completions`."""
+def _messages(given: Any) -> Any:
+    """Return an input as messages; items that are none, such as calls of tools, are left out."""
+    if isinstance(given, list):
+        return [item for item in given if not isinstance(item, dict) or "role" in item]
+    return [{"role": "user", "content": given}]
 
-    stream_options: dict[str, Any] | None = None
-    form: Schema = Field(None, alias="response_format")
-    stops: Texts = Field([], alias="stop")
-    most_tokens: PositiveInt | None = Field(
-        None, validation_alias=AliasChoices("max_completion_tokens", "max_tokens")
+
+_USAGE = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class ResponseBody(ChatBody):
+    """Body of `/v1/responses`."""
+
+    messages: Annotated[list[Message], BeforeValidator(_messages)] = Field(
+        alias="input", min_length=1, max_length=1_000
     )
-
-
-def _texts(value: Any) -> Any:
-    """Return texts as a list; numbers of tokens, which some clients send, are refused."""
-    if isinstance(value, list) and any(isinstance(item, int | list) for item in value):
-        raise ValueError(
-            "numbers of tokens are those of another model; send texts (in LangChain with "
-            "check_embedding_ctx_length=False)"
-        )
-    return as_list(value)
+    instructions: str | None = None
+    text: Any = None
+    form: Schema = Field(None, validation_alias=AliasPath("text", "format"))
+    most_tokens: int | None = Field(None, ge=1, alias="max_output_tokens")
+    previous_response_id: str | None = None
 
 
 class EmbeddingBody(BaseModel):
     """Body of `/v1/embeddings`; the model is a corpus, whose embedder is used."""
 
     model: str
-    input: Annotated[list[str], BeforeValidator(_texts)] = Field(min_length=1, max_length=2_048)
+    input: Texts = Field(min_length=1, max_length=2_048)
     encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
-
-    @property
-    def corpora(self) -> list[str]:
-        """The corpora that are asked."""
-        return [self.model.partition("/")[0]]
 
 
 def _models(request: Request, _: Nothing) -> dict[str, Any]:
     """The models of OpenAI's protocol: `corpus` and `corpus/method`."""
-    return {"object": "list", "data": list(map(_as_model, model_names(request)))}
+    service, names = service_of(request), []
+    for corpus in service.corpora(request):
+        if methods := methods_ready(service.snapshot(corpus), corpus):
+            names += [corpus, *(f"{corpus}/{method}" for method in methods)]
+    return {"object": "list", "data": list(map(_as_model, names))}
 
 
 def _model(request: Request) -> JSONResponse:
     name = request.path_params["name"]
-    corpus_and_method(request, name)
+    workspace_of(request, name)
     return JSONResponse(_as_model(name))
 
 
@@ -86,21 +73,20 @@ def _as_model(name: str) -> dict[str, Any]:
 
 async def _complete(request: Request, body: ChatBody) -> Any:
     """An answer in OpenAI's protocol, also streamed."""
-    ask = await in_thread(body.asked, request)
+    pieces = await body.pieces(request)
     reply = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
     if body.stream:
-        pieces = body.pieces(ask, request.app.state.limits.idle_s)
         with_usage = bool((body.stream_options or {}).get("include_usage"))
-        return event_stream(_streamed(pieces, reply, with_usage), body.warning)
-    written = await in_thread(body.whole, ask)
+        return event_stream(_chunks(pieces, reply, with_usage), body.warning)
+    *_, written = [piece async for piece in pieces]
     cited = {"citations": written.sources}
     message = {"role": "assistant", "content": written.text, "refusal": None, **cited}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": written.finish}
-    whole = {"object": "chat.completion", "choices": [choice], "usage": _usage(written)}
+    whole = {"object": "chat.completion", "choices": [choice], "usage": written.usage(*_USAGE)}
     return JSONResponse({**reply, **whole, **cited}, headers=body.warning)
 
 
-async def _streamed(pieces: Pieces, reply: dict[str, Any], with_usage: bool) -> Events:
+async def _chunks(pieces: Pieces, reply: dict[str, Any], with_usage: bool) -> Events:
     """Yield the chunks of a reply."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
@@ -117,23 +103,96 @@ async def _streamed(pieces: Pieces, reply: dict[str, Any], with_usage: bool) -> 
             else:
                 yield chunk({}, piece.finish, citations=piece.sources)
                 if with_usage:
-                    yield chunk({}, choices=[], usage=_usage(piece))
+                    yield chunk({}, choices=[], usage=piece.usage(*_USAGE))
     except Exception as error:
         yield event({"error": error_of(error)[1]})
     yield event("[DONE]")
 
 
-def _usage(written: Written) -> dict[str, int]:
-    names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    return dict(zip(names, written.usage, strict=True))
+async def _respond(request: Request, body: ResponseBody) -> Any:
+    """An answer in OpenAI's newer protocol, also streamed."""
+    if earlier := body.previous_response_id:
+        raise ValueError(
+            f"previous_response_id: there is no response '{earlier:.80}', since none is kept; send "
+            "the earlier messages in `input`"
+        )
+    if body.instructions:
+        body.messages.insert(0, Message(role="system", content=body.instructions))
+    pieces = await body.pieces(request)
+    response = {
+        **{"id": f"resp_{uuid.uuid4().hex}", "object": "response", "status": "in_progress"},
+        **{"created_at": int(time.time()), "model": body.model, "output": [], "usage": None},
+        **{"error": None, "incomplete_details": None, "instructions": body.instructions},
+        **{"metadata": {}, "parallel_tool_calls": False, "tool_choice": "none", "tools": []},
+    }
+    if body.stream:
+        return event_stream(_events(pieces, response), body.warning)
+    *_, written = [piece async for piece in pieces]
+    return JSONResponse(_ended(response, written), headers=body.warning)
+
+
+def _ended(response: dict[str, Any], written: Written) -> dict[str, Any]:
+    """Return a response with its answer."""
+    is_cut = written.finish == "length"
+    status = "incomplete" if is_cut else "completed"
+    part = {"type": "output_text", "text": written.text, "annotations": [], "logprobs": []}
+    message = {"type": "message", "role": "assistant", "status": status, "content": [part]}
+    return {
+        **response,
+        "status": status,
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+        "output": [{"id": response["id"].replace("resp_", "msg_"), **message}],
+        "citations": written.sources,
+        "usage": {
+            **written.usage("input_tokens", "output_tokens", "total_tokens"),
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+async def _events(pieces: Pieces, response: dict[str, Any]) -> Events:
+    """Yield the events of a response."""
+    numbers, (message,) = count(), _ended(response, Written(Answer("", []), ""))["output"]
+    begun = {**message, "status": "in_progress", "content": []}
+    of_part = {"item_id": message["id"], "output_index": 0, "content_index": 0}
+
+    def sent(kind: str, **fields: Any) -> bytes:
+        kind = f"response.{kind}"
+        return event({"type": kind, "sequence_number": next(numbers), **fields}, kind)
+
+    yield sent("created", response=response)
+    yield sent("in_progress", response=response)
+    yield sent("output_item.added", output_index=0, item=begun)
+    yield sent("content_part.added", **of_part, part=message["content"][0])
+    try:
+        async for piece in pieces:
+            if isinstance(piece, bytes):
+                yield piece
+            elif isinstance(piece, str):
+                yield sent("output_text.delta", **of_part, delta=piece, logprobs=[])
+            else:
+                ended = _ended(response, piece)
+                (message,) = ended["output"]
+                yield sent("output_text.done", **of_part, text=piece.text, logprobs=[])
+                yield sent("content_part.done", **of_part, part=message["content"][0])
+                yield sent("output_item.done", output_index=0, item=message)
+                yield sent(ended["status"], response=ended)
+    except Exception as error:
+        failure = {"code": "server_error", "message": error_of(error)[1]["message"]}
+        yield sent("failed", response={**response, "status": "failed", "error": failure})
 
 
 def _embed(request: Request, body: EmbeddingBody) -> dict[str, Any]:
     """Vectors of texts by the embedder of a corpus, as those of its passages."""
-    vectors = service_of(request).embedded(body.corpora[0], body.input)
+    vectors = (
+        inputs_of(*workspace_of(request, body.model)).model("embedding_model").embed(body.input)
+    )
     if body.dimensions not in (None, vectors.shape[1]):
-        message = f"dimensions: {body.dimensions} is not {vectors.shape[1]}, the length of vectors"
-        raise RequestError(400, "invalid_request", f"{message} here; leave it out")
+        raise ValueError(
+            f"dimensions: {body.dimensions} is not {vectors.shape[1]}, the length of vectors here; "
+            "leave it out"
+        )
     encoded: Any = vectors.tolist()
     if body.encoding_format == "base64":
         encoded = [base64.b64encode(vector.tobytes()).decode() for vector in vectors]
@@ -146,6 +205,7 @@ def _embed(request: Request, body: EmbeddingBody) -> dict[str, Any]:
 ENDPOINTS = [
     Endpoint("/v1/models", _models),
     Endpoint("/v1/chat/completions", _complete, ChatBody, "POST"),
+    Endpoint("/v1/responses", _respond, ResponseBody, "POST"),
     Endpoint("/v1/embeddings", _embed, EmbeddingBody, "POST"),
 ]
 ROUTES = [Route("/v1/models/{name:path}", _model)]

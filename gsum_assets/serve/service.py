@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 from starlette.requests import Request
 
 from gsum_assets.answering.known_sentences import lend_vectors
@@ -84,16 +83,8 @@ class Service:
         self, corpora: Sequence[str], method: str | None, document: str | None = None
     ) -> str:
         """Return the method, or the one that is chosen for a question."""
-        if method:
-            return method
-        workspace = self.snapshots.workspace(corpora)
-        return chosen_method(workspace, corpora, document is not None)
-
-    def embedded(self, corpus: str, texts: Sequence[str]) -> np.ndarray:
-        """Return unit vectors of passages, `(n_texts, dimension)`, at the cost of a corpus."""
-        reserve = self._models.reserve("embedding_model", corpus)
-        embedder = self._models.embedder.reporting(lambda *_: None, lambda _: None, reserve)
-        return embedder.embed(texts)
+        in_document = document is not None
+        return method or chosen_method(self.snapshots.workspace(corpora), corpora, in_document)
 
     def corpora(self, request: Request) -> list[str]:
         """Return the names of the corpora that a request may ask, in order."""

@@ -27,6 +27,9 @@ GUARDED = (
     ("GET", "/api/none"),
     ("GET", "/v1/models"),
     ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/responses"),
+    ("POST", "/v1/embeddings"),
+    ("POST", "/v1/none"),
     ("POST", "/mcp"),
     ("GET", "/mcp"),
 )
@@ -80,6 +83,8 @@ def test_nothing_is_answered_without_a_known_token(
             "/v1/chat/completions",
             {"model": f"{SECRETS}/bm25", "messages": [{"role": "user", "content": "?"}]},
         ),
+        ("POST", "/v1/responses", {"model": SECRETS, "input": "?"}),
+        ("POST", "/v1/embeddings", {"model": SECRETS, "input": "?"}),
     ],
 )
 def test_a_token_does_not_open_other_corpora(

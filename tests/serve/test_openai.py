@@ -14,9 +14,9 @@ from starlette.testclient import TestClient
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.serve.app import new_app
+from gsum_assets.serve.chat import ChatBody
 from gsum_assets.serve.http import pass_words_on
 from gsum_assets.serve.limits import Limits
-from gsum_assets.serve.openai_api import ChatBody
 from gsum_assets.serve.service import Service
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import OnReply, Reply, Request

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import openai  # noqa: TID253
@@ -15,7 +16,7 @@ ASKED = str(QUESTION["content"])
 
 
 @pytest.fixture(scope="module")
-def official(address: str) -> Iterator[openai.OpenAI]:
+def official(address: str) -> Iterator[Any]:
     with openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
         yield client
 
@@ -34,7 +35,7 @@ def official(address: str) -> Iterator[openai.OpenAI]:
         ],
     ],
 )
-def test_an_input_is_answered_as_a_chat(official: openai.OpenAI, given: object) -> None:
+def test_an_input_is_answered_as_a_chat(official: Any, given: object) -> None:
     chat = official.chat.completions.create(model=MODEL, messages=[QUESTION])
     reply = official.responses.create(model=MODEL, input=given, instructions="Be brief.")
     assert reply.output_text == chat.choices[0].message.content
@@ -47,7 +48,7 @@ def test_an_input_is_answered_as_a_chat(official: openai.OpenAI, given: object) 
 
 
 def test_the_output_of_a_response_is_the_conversation_of_the_next(
-    official: openai.OpenAI, indexed: House
+    official: Any, indexed: House
 ) -> None:
     first = official.responses.create(model=MODEL, input=[QUESTION])
     follow_up = {"role": "user", "content": "and what about the birch?"}
@@ -60,7 +61,7 @@ def test_the_output_of_a_response_is_the_conversation_of_the_next(
 
 @pytest.mark.parametrize(("limit", "status"), [(None, "completed"), (4, "incomplete")])
 def test_the_events_of_a_stream_are_those_of_the_protocol(
-    official: openai.OpenAI, limit: int | None, status: str
+    official: Any, limit: int | None, status: str
 ) -> None:
     asked = {"model": MODEL, "input": ASKED, "max_output_tokens": limit}
     whole = official.responses.create(**asked)
@@ -88,7 +89,10 @@ def test_the_events_of_a_stream_are_those_of_the_protocol(
         ({"input": [{"type": "function_call_output", "output": "done"}]}, "input"),
         ({"input": 3}, "input"),
         ({"max_output_tokens": 0}, "max_output_tokens"),
-        ({"text": {"format": {"type": "json_object"}}}, "^text.format: type 'json_object' has no"),
+        (
+            {"text": {"format": {"type": "json_object"}}},
+            "^text.format: .*'json_object'.* has no schema",
+        ),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -101,13 +105,13 @@ def test_what_cannot_be_answered_is_refused(
     assert re.search(error, reply.json()["error"]["message"])
 
 
-def test_an_error_of_a_stream_is_its_last_event(official: openai.OpenAI) -> None:
+def test_an_error_of_a_stream_is_its_last_event(official: Any) -> None:
     events = list(official.responses.create(model=MODEL, input=" ", stream=True))
     assert events[-1].type == "response.failed"
     assert "question is empty" in events[-1].response.error.message
 
 
-def test_unused_settings_are_named(official: openai.OpenAI) -> None:
+def test_unused_settings_are_named(official: Any) -> None:
     raw = official.responses.with_raw_response.create(
         model=MODEL, input=ASKED, temperature=0.3, store=False, text={"format": {"type": "text"}}
     )
@@ -117,7 +121,7 @@ def test_unused_settings_are_named(official: openai.OpenAI) -> None:
 TEXTS = ["The boat met the lamp.", "Tide tables.", "The boat met the lamp."]
 
 
-def test_vectors_are_those_of_the_embedder(official: openai.OpenAI, indexed: House) -> None:
+def test_vectors_are_those_of_the_embedder(official: Any, indexed: House) -> None:
     expected = indexed.embedder.embed(TEXTS)
     decoded = official.embeddings.create(model=CORPUS, input=TEXTS)  # the client asks for base64
     plain = official.embeddings.create(model=MODEL, input=TEXTS, encoding_format="float")
@@ -164,7 +168,7 @@ def test_an_unknown_path_is_an_error_of_the_protocol(
     assert "no such address" in error["message"]
 
 
-def test_the_official_client_says_what_an_unknown_path_is(official: openai.OpenAI) -> None:
+def test_the_official_client_says_what_an_unknown_path_is(official: Any) -> None:
     with pytest.raises(openai.NotFoundError, match="no such address"):
         official.completions.create(model=MODEL, prompt="x")
     with pytest.raises(openai.NotFoundError, match="no such address"):
