@@ -126,7 +126,8 @@ def _copied(
             str(temporary), config={"storage_compatibility_version": _FORMAT}
         )
         rows = connection.sql(
-            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal"
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
+            "SELECT schema_name, function_name, '' FROM duckdb_functions() WHERE NOT internal"
         ).fetchall()
         if any(name == "catalogue" and _quote(declared) in sql for _, name, sql in rows):
             return connection, {
@@ -260,16 +261,17 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View | Macro) -> None:
     name, row = ".".join(identifiers), _quote(f"One row per {view.row}")
     if isinstance(view, Macro):
         head = f"CREATE OR REPLACE MACRO {name}({', '.join(view.arguments)}) AS TABLE"
-        comments = [f"COMMENT ON MACRO TABLE {name} IS {row}"]
+        statements = [f"{head} {view.select}", f"COMMENT ON MACRO TABLE {name} IS {row}"]
     else:
-        head = f"CREATE OR REPLACE VIEW {name} AS"
-        comments = [f"COMMENT ON VIEW {name} IS {row}"]
-    connection.execute(f"{head} {view.select}")
-    if isinstance(view, View):
-        for column in connection.sql(f"FROM {name}").columns:
-            if meaning := view.columns.get(column):
-                comments.append(f'COMMENT ON COLUMN {name}."{column}" IS {_quote(meaning)}')
-    connection.execute(";".join(comments))
+        comments = (
+            f'COMMENT ON COLUMN {name}."{column}" IS {_quote(meaning)}'
+            for column in connection.sql(view.select).columns
+            if (meaning := view.columns.get(column))
+        )
+        create = f"CREATE OR REPLACE VIEW {name} AS {view.select}"
+        # one transaction: else every statement waits for the disk
+        statements = ["BEGIN", create, f"COMMENT ON VIEW {name} IS {row}", *comments, "COMMIT"]
+    connection.execute(";".join(statements))
 
 
 def _commented(view: View, tables: Iterable[Table]) -> View:
