@@ -12,7 +12,7 @@ from gsum_assets.refresh.inputs import Run
 from gsum_assets.refresh.step import Refreshed, complete_catalogue, refresh_step
 from gsum_assets.registry.declared import Declared
 from gsum_assets.registry.families import METHODS
-from gsum_resources.dagster_io.instance import refuse_run_in_temporary_instance
+from gsum_resources.dagster_io.instance import held_open, refuse_run_in_temporary_instance
 from gsum_resources.state.locks import locked
 
 INDEX_JOB = "index"
@@ -94,12 +94,15 @@ def run_resource(workspace: Workspace, is_presented: bool = True) -> dg.Resource
             refuse_run_in_temporary_instance(context.instance, workspace.home)
         home = HomeOfRun(workspace, **context.resource_config, is_presented=is_presented)
         corpus = context.run.tags.get(PARTITION) if context.run else None
-        if corpus is None or context.run is None:
+        if corpus is None or context.run is None or context.instance is None:
             yield home
             return
         log = context.log.info if context.log else print
         holder = command_of(context.run) or context.run.run_id
-        with locked(workspace.store, corpus, holder, lambda other: log(f"waiting for {other}")):
+        with (
+            locked(workspace.store, corpus, holder, lambda other: log(f"waiting for {other}")),
+            held_open(context.instance, context.run.run_id),
+        ):
             yield home
 
     return gsum

@@ -3,8 +3,9 @@
 import fcntl
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -127,6 +128,22 @@ def _ship(name: str, folder: Path) -> bool:
 
 REPOSITORY = "__repository__"
 """Dagster's name of the definitions of a code location."""
+
+
+@contextmanager
+def held_open(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
+    """Hold the SQLite files of a run's events open, which Dagster opens and closes for each event.
+
+    The last connection to close writes SQLite's log (WAL) into the database and deletes it, which
+    takes longer than the event.
+    """
+    path_of = getattr(instance.event_log_storage, "path_for_shard", None)  # only of SQLite
+    with ExitStack() as held:
+        for path in (path_of("index"), path_of(run_id)) if path_of else ():
+            connection = sqlite3.connect(path, check_same_thread=False)
+            held.enter_context(closing(connection))
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log
+        yield
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from gsum_resources.dagster_io.instance import (
     CONFIG_FILE,
     InstanceError,
+    held_open,
     open_instance,
     prepare,
     refuse_temporary_instance,
@@ -44,6 +46,19 @@ def test_file_of_the_operator_is_kept(house: House) -> None:
     (folder / CONFIG_FILE).write_text("telemetry: {enabled: false}\n")
     with open_instance(house.home) as instance:
         assert not instance.run_retries_enabled
+
+
+def test_the_log_of_held_files_stays_until_the_end(house: House) -> None:
+    with open_instance(house.home) as instance:
+        storage: Any = instance.event_log_storage
+        log = Path(f"{storage.path_for_shard('index')}-wal")
+        with held_open(instance, "some-run"):
+            instance.add_dynamic_partitions("corpora", ["tales"])
+            assert log.exists()
+        assert not log.exists()
+        instance.add_dynamic_partitions("corpora", ["stories"])
+        assert not log.exists()
+        assert instance.get_dynamic_partitions("corpora") == ["tales", "stories"]
 
 
 def test_home_without_configuration_is_warned_of(
