@@ -67,10 +67,7 @@ class MemoizedScorer:
         return scorer
 
     def score(
-        self,
-        contexts: Sequence[str],
-        candidates: Sequence[Sequence[str]],
-        on_row: OnRow | None = None,
+        self, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
         """Return scores in nats per token, `(n_candidates,)` per context; NaN if missing."""
         groups = [
@@ -79,18 +76,8 @@ class MemoizedScorer:
         ]
         keys = _keys(contexts, groups)
         values = self._memo.get(key for row in keys for key in row)
-        pending = self._pending(contexts, groups, keys, values)
-
-        def on_ready(row: int) -> None:
-            if on_row:
-                on_row(row, _joined(keys[row], values))
-
-        waiting = {row for query in pending for row in query.rows}
-        for row in range(len(keys)):
-            if row not in waiting:
-                on_ready(row)
-        if pending:
-            self._score_pending(pending, values, on_ready)
+        if pending := self._pending(contexts, groups, keys, values):
+            self._score_pending(pending, values)
         return [_joined(row_keys, values) for row_keys in keys]
 
     def _pending(
@@ -110,14 +97,10 @@ class MemoizedScorer:
             }
             if missing:
                 together = context if self.is_pairwise else keys[row][0]
-                query = pending.setdefault(together, _Pending(context))
-                query.rows.append(row)
-                query.candidates |= missing
+                pending.setdefault(together, _Pending(context)).candidates |= missing
         return list(pending.values())
 
-    def _score_pending(
-        self, pending: "list[_Pending]", values: dict[bytes, bytes], on_ready: Callable[[int], None]
-    ) -> None:
+    def _score_pending(self, pending: "list[_Pending]", values: dict[bytes, bytes]) -> None:
         """Score what is missing; store results in `values` and, as they arrive, in the memo."""
         unsaved: dict[bytes, bytes] = {}
         meter, n_pairs, n_done = Meter(self._scorer), 0, 0  # since the last time they were saved
@@ -147,8 +130,6 @@ class MemoizedScorer:
             if meter.seconds >= _SAVE_EVERY_S:
                 save()
             self._on_progress(n_done, len(pending))
-            for row in pending[nth].rows:
-                on_ready(row)
 
         texts = [
             [text for group in query.candidates.values() for text in group] for query in pending
@@ -180,10 +161,9 @@ class MemoizedScorer:
 
 @dataclass
 class _Pending:
-    """Missing scores of one passage: rows that need them, and texts scored together, by key."""
+    """Missing scores of one passage: the texts that are scored together, by key."""
 
     context: str
-    rows: list[int] = field(default_factory=list)
     candidates: dict[bytes, Sequence[str]] = field(default_factory=dict)
 
 

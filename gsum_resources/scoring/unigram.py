@@ -1,12 +1,13 @@
 """`UnigramScorer`: how well one passage predicts another, by smoothed word frequencies."""
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -146,12 +147,17 @@ class UnigramScorer:
 
 def _bags(texts: Iterable[str]) -> "tuple[csr_matrix, np.ndarray]":
     """Return counts of content words `(n_texts, n_words)`, and the words in alphabetical order."""
-    from sklearn.feature_extraction import DictVectorizer
+    from scipy.sparse import csr_matrix
 
-    vectorizer = DictVectorizer()
-    bags: Any = vectorizer.fit_transform(Counter(content_words(text)) for text in texts)
-    bags.sort_indices()
-    return bags, vectorizer.get_feature_names_out()
+    number_of, numbers, ends = dict[str, int](), array("i"), [0]
+    for text in texts:
+        numbers.extend(number_of.setdefault(w, len(number_of)) for w in content_words(text))
+        ends.append(len(numbers))
+    words = np.array(sorted(number_of), object)
+    columns = np.argsort([number_of[word] for word in words])[np.frombuffer(numbers, np.int32)]
+    bags = csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(ends) - 1, len(words)))
+    bags.sum_duplicates()  # sorts them, too
+    return bags, words
 
 
 def _statistics(

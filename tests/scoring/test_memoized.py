@@ -132,24 +132,23 @@ def test_saved_scores_survive_a_kill(store: ParquetStore, monkeypatch: pytest.Mo
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", 0.0)
     seen: list[int] = []
 
-    def snapshot(index: int, scores: np.ndarray) -> None:
+    def snapshot(done: int, total: int) -> None:
         other = MemoizedScorer(CountingScorer(), store)  # another process, in the middle of it
         other.score(["0", "1", "2"], [["x"]] * 3)
         seen.append(3 - other.n_scored)
 
-    MemoizedScorer(CountingScorer(), store).score(["0"], [["x"]], snapshot)
+    scorer = MemoizedScorer(CountingScorer(), store).reporting(snapshot, _ignore, _ignore)
+    scorer.score(["0"], [["x"]])
     assert seen == [1]
 
 
-def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
+def test_progress_and_cost_are_reported(store: ParquetStore) -> None:
     progress: list[tuple[int, int]] = []
     batches: list[Batch] = []
-    rows: dict[int, np.ndarray] = {}
     scorer = MemoizedScorer(CountingScorer(), store)
     scorer.score(["b"], [["a"]])
     reporting = scorer.reporting(lambda *done: progress.append(done), batches.append, _ignore)
-    scores = reporting.score(CONTEXTS, CANDIDATES, rows.__setitem__)
-    assert_equal([rows[index] for index in range(3)], scores)
+    reporting.score(CONTEXTS, CANDIDATES)
     assert progress == [(1, 1)]  # both rows of passage a are one
     (batch,) = batches
     assert (batch.model, batch.n_texts, batch.tokens_in) == (reporting.identity, 3, 30)
