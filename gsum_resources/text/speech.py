@@ -187,7 +187,8 @@ def _hours(clock: str) -> float:
 def label_spans(text: str) -> list[tuple[int, int]]:
     """Return the first character of each speaker's label in a text, and that of what follows it."""
     labels = speaker_labels([text])
-    return [match.span() for match in _LABEL.finditer(text) if match[1] in labels]
+    matches = _LABEL.finditer(text) if labels else ()
+    return [match.span() for match in matches if match[1] in labels]
 
 
 def names_speaker(text: str) -> bool:
