@@ -14,7 +14,8 @@ from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
 _TIME = r"[\[(]?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?[\])]?"
 _LABEL = re.compile(
-    r"^[ \t]*(?:>+[ \t]*)?(?:[-*•][ \t]+)?"  # in a quotation, or an item of a list,
+    r"^(?=[^\n:–—-]*[:–—-])"  # most lines have no such mark, and need no further look
+    r"[ \t]*(?:>+[ \t]*)?(?:[-*•][ \t]+)?"  # in a quotation, or an item of a list,
     rf"(?:{_TIME}(?:[ \t]+(?:[-–—][ \t]+)?))?(?:\*\*|__)?\[?"  # behind a time, in bold
     r"([^\W\d_][^\n:?!;()\[\]*\"“”]{0,47}?)"  # a name,
     r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?\]?"  # an optional office in brackets,
