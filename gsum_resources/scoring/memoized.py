@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
 
@@ -17,6 +16,9 @@ from gsum_resources.store.parquet_store import ParquetStore
 
 _SAVE_EVERY_S = 10.0  # a killed run loses at most this, besides rows in progress
 _ROWS_PER_THREAD = 4  # of a block: passages with their candidates, seconds of work each
+
+_Pending = tuple[str, dict[bytes, Sequence[str]]]
+"""A passage with the texts that are scored together and have no score yet, by key."""
 
 
 class MemoizedScorer:
@@ -78,7 +80,8 @@ class MemoizedScorer:
         values = self._memo.get(key for row in keys for key in row)
         if pending := self._pending(contexts, groups, keys, values):
             self._score_pending(pending, values)
-        return [_joined(row_keys, values) for row_keys in keys]
+        joined = (b"".join(values[key] for key in of_row) for of_row in keys)
+        return [np.frombuffer(scores, np.float64).copy() for scores in joined]
 
     def _pending(
         self,
@@ -86,7 +89,7 @@ class MemoizedScorer:
         groups: Sequence[Sequence[Sequence[str]]],
         keys: Sequence[Sequence[bytes]],
         values: Mapping[bytes, bytes],
-    ) -> "list[_Pending]":
+    ) -> list[_Pending]:
         """Return the missing groups, each once; pairs of one passage together."""
         pending: dict[str | bytes, _Pending] = {}
         for row, context in enumerate(contexts):
@@ -97,10 +100,10 @@ class MemoizedScorer:
             }
             if missing:
                 together = context if self.is_pairwise else keys[row][0]
-                pending.setdefault(together, _Pending(context)).candidates |= missing
+                pending.setdefault(together, (context, {}))[1].update(missing)
         return list(pending.values())
 
-    def _score_pending(self, pending: "list[_Pending]", values: dict[bytes, bytes]) -> None:
+    def _score_pending(self, pending: list[_Pending], values: dict[bytes, bytes]) -> None:
         """Score what is missing; store results in `values` and, as they arrive, in the memo."""
         unsaved: dict[bytes, bytes] = {}
         meter, n_pairs, n_done = Meter(self._scorer), 0, 0  # since the last time they were saved
@@ -115,7 +118,7 @@ class MemoizedScorer:
 
         def on_scores(nth: int, scores: np.ndarray) -> None:
             nonlocal n_pairs, n_done
-            groups = pending[nth].candidates
+            _, groups = pending[nth]
             ends = np.cumsum([len(texts) for texts in groups.values()])[:-1]
             for key, of_key in zip(groups, np.split(scores.astype(np.float64), ends), strict=True):
                 values[key] = of_key.tobytes()
@@ -131,11 +134,9 @@ class MemoizedScorer:
                 save()
             self._on_progress(n_done, len(pending))
 
-        texts = [
-            [text for group in query.candidates.values() for text in group] for query in pending
-        ]
+        texts = [[text for group in groups.values() for text in group] for _, groups in pending]
         try:
-            self._score([query.context for query in pending], texts, on_scores)
+            self._score([context for context, _ in pending], texts, on_scores)
         finally:
             save()
 
@@ -159,14 +160,6 @@ class MemoizedScorer:
             on_row(row, values)
 
 
-@dataclass
-class _Pending:
-    """Missing scores of one passage: the texts that are scored together, by key."""
-
-    context: str
-    candidates: dict[bytes, Sequence[str]] = field(default_factory=dict)
-
-
 def _keys(contexts: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[list[bytes]]:
     """Return the key of each group of candidates that are scored together, row by row."""
     framed = cache(lambda text: framed_text(hash_texts([text])))  # a text occurs in many rows
@@ -181,8 +174,3 @@ def _score_of(
 ) -> Callable[[tuple[Sequence[str], Sequence[Sequence[str]]]], list[np.ndarray]]:
     """Return the function that scores a block: contexts, and the candidates of each."""
     return lambda block: scorer.score(*block)
-
-
-def _joined(keys: Sequence[bytes], values: dict[bytes, bytes]) -> np.ndarray:
-    """Return the scores of a row, `(n_candidates,)`."""
-    return np.frombuffer(b"".join(values[key] for key in keys), np.float64).copy()
