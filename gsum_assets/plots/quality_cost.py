@@ -55,7 +55,7 @@ def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figur
     height = max(_HEIGHT, _ROW * len(shown) + _AROUND)
     certain = np.array([can_differ(row["n"]) for _, row in shown])
     note = "line: 95% interval" if certain.any() else "too few questions for intervals"
-    axes = _new_axes(height, f"{title}\n{note}")
+    figure, axes = _new_figure(height, f"{title}\n{note}")
     axes.set_xlabel(unit, fontsize=9, color=INK)
     axes.set_ylabel(f"{metric}, {'percent' if scale == 100 else '1 to 5'}", fontsize=9, color=INK)
     _scale_price(axes, price)
@@ -66,17 +66,17 @@ def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figur
         BOUND if is_upper_bound(name) else BEST if i in on_front else COLOURS[0]
         for i, (name, _) in enumerate(shown)
     ]
-    _write_legend(axes.figure, colours)
+    _write_legend(figure, colours)
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
     axes.grid(color="#eeeeee")
     axes.margins(0.08)
     names = [_label(name) for name, _ in shown]
     _label_points(axes, price, mean, names, _ROW / (height - _AROUND))
-    return axes.figure
+    return figure
 
 
-def _new_axes(height: float, title: str) -> Axes:
-    """Return the axes of a figure with a heading, without lines that are not needed."""
+def _new_figure(height: float, title: str) -> tuple[Figure, Axes]:
+    """Return a figure with a heading, and its axes, without lines that are not needed."""
     from matplotlib.figure import Figure
 
     figure = Figure((_WIDTH, height), layout="constrained")
@@ -87,7 +87,7 @@ def _new_axes(height: float, title: str) -> Axes:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
-    return axes
+    return figure, axes
 
 
 def _write_legend(figure: Figure, colours: Sequence[str]) -> None:
@@ -200,8 +200,10 @@ def to_svg(figure: Figure) -> str:
     written = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     fonts = ["DejaVu Sans"]  # with the reader's fonts as fallback
-    look = {"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}
-    with mpl.rc_context(look), warnings.catch_warnings():
+    with (
+        mpl.rc_context({"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as boxes
         figure.savefig(written, format="svg", facecolor="none", metadata=nothing)
     return _NOT_IN_XML.sub("\ufffd", written.getvalue())

@@ -40,7 +40,7 @@ def test_price_is_money_else_tokens_else_seconds() -> None:
         paid = [row | dict.fromkeys(spared, 0) for row in costs]
         figure = quality_cost(toys.ranked(9, NAMES)["general"], paid, "tales")
         assert figure
-        prices = figure.axes[0].collections[-1].get_offsets()[:, 0]
+        prices = np.asarray(figure.axes[0].collections[-1].get_offsets())[:, 0]
         assert sorted(prices) == pytest.approx(expected)
 
 
