@@ -24,7 +24,7 @@ TEXTS = {  # that methods read, pass on, or answer with
     "graphrag.relationships": "description",
     "graphrag.community_reports": "text",
     "graphrag.findings": "explanation",
-    "graphrag.partial_answers": "answer",
+    "graphrag.key_points": "text",
     "graphrag.reduced_contexts": "text",
     "gor.historical_responses": "text",
     "gae.refined_contexts": "text",
