@@ -102,7 +102,7 @@ class ChatBody(BaseModel):
     form: Schema = Field(None, alias="response_format")
     stops: Texts = Field([], alias="stop")
     most_tokens: int | None = Field(
-        None, ge=1, validation_alias=AliasChoices("max_completion_tokens", "max_tokens")
+        None, validation_alias=AliasChoices("max_completion_tokens", "max_tokens")
     )
 
     async def pieces(self, request: Request) -> Pieces:
@@ -165,10 +165,10 @@ class ChatBody(BaseModel):
         """Return a text up to where it is to end, and why it ends: "stop" or "length"."""
         ends = [text.find(stop) for stop in self.stops if stop and stop in text]
         text = text[: min(ends, default=None)]
-        if self.most_tokens is not None and len(text) > self.most_tokens:
-            starts = word_pieces([text], default_tokenizer())[0].starts
-            if len(starts) > self.most_tokens:
-                return text[: starts[self.most_tokens]], "length"
+        limit = max(0, self.most_tokens or 0)  # -1: none, as some clients say
+        starts = word_pieces([text], default_tokenizer())[0].starts if 0 < limit < len(text) else ()
+        if len(starts) > limit:
+            return text[: starts[limit]], "length"
         return text, "stop"
 
     def conversation(self) -> tuple[list[Turn], Message]:

@@ -39,7 +39,7 @@ class ResponseBody(ChatBody):
     instructions: str | None = None
     text: Any = None
     form: Schema = Field(None, validation_alias=AliasPath("text", "format"))
-    most_tokens: int | None = Field(None, ge=1, alias="max_output_tokens")
+    most_tokens: int | None = Field(None, alias="max_output_tokens")
     previous_response_id: str | None = None
 
 

@@ -191,6 +191,7 @@ def test_a_header_names_what_is_not_used(official: openai.OpenAI) -> None:
         ({"max_tokens": 4}, "length", r"\S+( \S+){3} ?"),
         ({"max_completion_tokens": 4, "max_tokens": 900}, "length", r"\S+( \S+){3} ?"),
         ({"max_tokens": 900}, "stop", ".*"),
+        ({"max_tokens": -1}, "stop", ".*"),  # as some clients say that there is no limit
         ({"max_tokens": 900, "stop": [""]}, "stop", ".*"),
         ({"max_tokens": 30, "stop": [" "]}, "stop", r"\S+"),
     ],

@@ -1,5 +1,6 @@
 """`/v1/responses` and `/v1/embeddings` with the official client of OpenAI."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -50,12 +51,13 @@ def test_an_input_is_answered_as_a_chat(official: Any, given: object) -> None:
 def test_the_output_of_a_response_is_the_conversation_of_the_next(
     official: Any, indexed: House
 ) -> None:
-    first = official.responses.create(model=MODEL, input=[QUESTION])
+    asked = {"role": "user", "content": "What met the orchard of ash?"}
+    first = official.responses.create(model=MODEL, input=[asked])
     follow_up = {"role": "user", "content": "and what about the birch?"}
     said = [item.model_dump() for item in first.output]
-    official.responses.create(model=MODEL, input=[QUESTION, *said, follow_up])
+    official.responses.create(model=MODEL, input=[asked, *said, follow_up])
     (rewriting,) = [r for r in indexed.model.requests if r.question == follow_up["content"]]
-    assert rewriting.passages[0].startswith(f"Question: {ASKED}\nAnswer: ")
+    assert rewriting.passages[0].startswith(f"Question: {asked['content']}\nAnswer: ")
     assert "Sources:" not in rewriting.passages[0]
 
 
@@ -88,7 +90,7 @@ def test_the_events_of_a_stream_are_those_of_the_protocol(
         ({"input": []}, "input"),
         ({"input": [{"type": "function_call_output", "output": "done"}]}, "input"),
         ({"input": 3}, "input"),
-        ({"max_output_tokens": 0}, "max_output_tokens"),
+        ({"max_output_tokens": "few"}, "max_output_tokens: "),
         (
             {"text": {"format": {"type": "json_object"}}},
             "^text.format: .*'json_object'.* has no schema",
@@ -154,6 +156,13 @@ def test_what_cannot_be_embedded_is_refused(
     reply = client.post("/v1/embeddings", json={"model": CORPUS, "input": TEXTS, **given})
     assert reply.status_code == status
     assert re.search(error, reply.json()["error"]["message"])
+
+
+def test_half_a_character_is_no_text(client: TestClient) -> None:
+    body = json.dumps({"model": CORPUS, "input": "\ud800"}).encode()
+    reply = client.post("/v1/embeddings", content=body)
+    assert reply.status_code == 400
+    assert "Invalid JSON" in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
