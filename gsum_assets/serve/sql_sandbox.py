@@ -102,8 +102,6 @@ class SqlSandbox:
                 return known[1]
             path = Path(self._folder.name) / f"{uuid.uuid4().hex}.duckdb"
             with duckdb.connect(str(path)) as connection:
-                connection.begin()  # else each view is synced to disk
                 define_views(connection, files, TABLES.values(), views())
-                connection.commit()
             self._catalogues[key] = tables, path
             return path
