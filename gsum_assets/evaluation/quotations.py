@@ -193,8 +193,7 @@ class Speakers:
     def verdict(self, sentence: Said) -> Verdict:
         """Return whether the innermost speaker says a sentence in a document."""
         words, name = sentence.words, sentence.names[-1] if sentence.names else ""
-        speakers = [document for document in self._documents if name in document.names]
-        if any(document.said_by(name).hold(words) for document in speakers):
+        if any(name in d.names and d.said_by(name).hold(words) for d in self._documents):
             return Verdict.RIGHT
         wanted = set(words_of(words))
         if wanted and not any(d.has(wanted) and d.find(words) for d in self._documents):

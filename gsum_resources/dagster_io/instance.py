@@ -134,8 +134,7 @@ REPOSITORY = "__repository__"
 def held_open(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
     """Hold the SQLite files of a run's events open, which Dagster opens and closes for each event.
 
-    The last connection to close writes SQLite's log (WAL) into the database and deletes it, which
-    takes longer than the event.
+    The last connection to close writes SQLite's log (WAL) into the database and deletes it.
     """
     path_of = getattr(instance.event_log_storage, "path_for_shard", None)  # only of SQLite
     with ExitStack() as held:

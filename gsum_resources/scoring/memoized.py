@@ -92,14 +92,10 @@ class MemoizedScorer:
     ) -> list[_Pending]:
         """Return the missing groups, each once; pairs of one passage together."""
         pending: dict[str | bytes, _Pending] = {}
-        for row, context in enumerate(contexts):
-            missing = {
-                key: group
-                for key, group in zip(keys[row], groups[row], strict=True)
-                if key not in values
-            }
-            if missing:
-                together = context if self.is_pairwise else keys[row][0]
+        for context, of_row, its_keys in zip(contexts, groups, keys, strict=True):
+            each = zip(its_keys, of_row, strict=True)
+            if missing := {key: group for key, group in each if key not in values}:
+                together = context if self.is_pairwise else its_keys[0]
                 pending.setdefault(together, (context, {}))[1].update(missing)
         return list(pending.values())
 
