@@ -44,7 +44,6 @@ class Counted(NamedTuple):
     bigrams: Counter[tuple[str, str]]
 
 
-@lru_cache(maxsize=512)  # references recur with every method; about 50 kB each
 def counted(text: str) -> Counted:
     """Return the tokens of a text with their counts."""
     tokens = tokens_of(text)
@@ -63,7 +62,8 @@ class _CachedStemmer:
 _stemmer = lru_cache(_CachedStemmer)
 
 
-def tokens_of(text: str) -> list[str]:
+@lru_cache(maxsize=2**13)  # references recur with every method; about 10 kB each
+def tokens_of(text: str) -> Sequence[str]:
     """Return the tokens of a text; those of Latin letters and digits as the package has them."""
     from rouge_score.tokenize import tokenize
 
