@@ -39,7 +39,7 @@ def definitions_of(
 
     Parameters
     ----------
-    is_presented : whether runs complete the catalogue.
+    is_presented : whether runs add what no table shows: plots, the catalogue.
     upstream : assets of others that write the folders, on which `source_documents` depends.
     families : of methods whose assets are included; None: all.
     cron_of : cron lines of the corpora that the schedule `nightly` leaves out.

@@ -1,5 +1,7 @@
 """Descriptions and metadata in the UI match the tables and the files."""
 
+import base64
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 import pytest
+from PIL import Image
 
 from gsum_assets.dagster_assets.jobs import SOURCES
 from gsum_assets.definitions import defs
@@ -40,6 +43,12 @@ def materialized(instance: dg.DagsterInstance, asset: str) -> dict[str, dict]:
         assert event is not None
         entries[event.partition] = {name: value.value for name, value in event.metadata.items()}
     return entries
+
+
+def picture_in(markdown: str) -> Image.Image:
+    found = re.fullmatch(r"!\[[^]]+\]\(data:image/png;base64,([^)]+)\)", markdown)
+    assert found
+    return Image.open(io.BytesIO(base64.b64decode(found[1])))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +90,7 @@ def test_materialization_states_location_and_contents(
                 assert len(rows) == min(5, n_rows)
 
 
-def test_materialization_has_the_leaderboard_and_calls_of_models(
+def test_materialization_has_plots_and_calls_of_models(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     house, instance = indexed
@@ -91,11 +100,14 @@ def test_materialization_has_the_leaderboard_and_calls_of_models(
     assert shown["llm/requests"] == len(calls) == 2
     assert (shown["llm/cached_share"], shown["llm/failures"]) == (0, 0)
     assert shown["llm/tokens_in"] == sum(row["tokens_in"] for row in calls)
-    assert "bm25" in materialized(instance, "leaderboard")[CORPUS]["leaderboard"]
+    board = materialized(instance, "leaderboard")[CORPUS]
+    assert "bm25" in board["leaderboard"]
+    (plot,) = [item for label, item in board.items() if label.startswith("quality_and_cost_")]
+    assert picture_in(plot).format == "PNG"
     assert 0 <= materialized(instance, "retrieval/scores")[CORPUS]["rouge1"] <= 1
 
 
-def test_run_that_writes_nothing_keeps_version_and_what_is_shown(
+def test_run_that_writes_nothing_keeps_version_and_plots(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     house, instance = indexed

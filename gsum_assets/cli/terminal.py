@@ -383,7 +383,7 @@ def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[st
         yield query.format("method, query_id, text", "summaries"), ""
     if n_rows["summaries"]:
         yield f"gsum report {corpus}", "every answer, with its passages, as one HTML file"
-    shown = "lineage and the leaderboard" if n_rows["leaderboard"] else "lineage and tables"
+    shown = "lineage, plots and the leaderboard" if n_rows["leaderboard"] else "lineage and tables"
     yield "gsum ui", f"{shown} in the Dagster UI"
 
 

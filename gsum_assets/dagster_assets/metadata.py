@@ -1,4 +1,4 @@
-"""What Dagster's pages show of tables: descriptions, columns, kinds and rows.
+"""What Dagster's pages show of tables: descriptions, columns, kinds, rows and plots.
 
 Dagster keeps what it shows for ever, also after a document is deleted. So no text of a document,
 question or reply is shown, only its length, and no name of an entity.

@@ -41,7 +41,7 @@ class HomeOfRun:
     """A home, and how a run of Dagster works in it.
 
     Attributes `force`, `retry_failures`, `retrain`: see `refresh.inputs.Run`; `is_presented`:
-    whether runs add the tables that are new to the catalogue.
+    whether runs add what no table shows: plots, the catalogue.
     """
 
     workspace: Workspace
@@ -67,7 +67,7 @@ class HomeOfRun:
         store = self.workspace.store
         tables = map(declared.table, declared.step.writes)
         is_new = any(not store.partitions(table, corpus) for table in tables)
-        done = refresh_step(self.workspace, declared, corpus, methods, run)
+        done = refresh_step(self.workspace, declared, corpus, methods, run, self.is_presented)
         if self.is_presented and store.is_local and is_new and done.written:
             complete_catalogue(self.workspace)
         return done

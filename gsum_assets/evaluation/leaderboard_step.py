@@ -1,6 +1,6 @@
 """Step for leaderboard, comparisons and costs over all methods of a corpus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -9,10 +9,12 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.judges.bias import own_judge_note
 from gsum_assets.evaluation.judges.ratings import rating_scores
-from gsum_assets.evaluation.leaderboard import leaderboard, to_markdown
+from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Markdown, Result
 from gsum_assets.pipeline.step import Inputs, Step
+from gsum_assets.plots import figure
+from gsum_assets.plots.quality_cost import quality_cost
 from gsum_resources.store.appended import LEDGERS
 
 _FOR_COSTS = ("documents", *LEDGERS)  # of the documents only the number
@@ -68,9 +70,17 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     return Result(
         board,
         beside={"comparisons": compared, "costs": spent},
-        shown=lambda: {"leaderboard": {"leaderboard": _shown(board, spent, note)}},
+        shown=lambda: {"leaderboard": dict(_shown(corpus, board, spent, note))},
     )
 
 
-def _shown(board: pa.Table, spent: pa.Table, note: str | None) -> Markdown:
-    return Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
+def _shown(
+    corpus: str, board: pa.Table, spent: pa.Table, note: str | None
+) -> Iterator[tuple[str, Markdown]]:
+    """Yield the table, then the plot of each kind of question whose costs are known, by label."""
+    yield "leaderboard", Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
+    for kind, methods in ranked_by_kind(board).items():
+        title = f"{corpus}, all splits: {kind} questions"
+        if plot := quality_cost(methods, spent.to_pylist(), title):
+            alt = f"quality against cost of {kind} questions"
+            yield f"quality_and_cost_{kind}", Markdown(figure.to_markdown(plot, alt))

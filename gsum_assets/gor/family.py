@@ -1,5 +1,6 @@
 """Graph of Records, its ablations and its baselines: the steps of the family."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -32,9 +33,11 @@ from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.pipeline.cost import Cost
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.family import Family
-from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.result import Markdown, Result, Shown
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.plots.figure import to_markdown
+from gsum_assets.plots.training_curves import training_curves
 from gsum_assets.retrieval.contexts import top_nodes
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
@@ -145,8 +148,13 @@ def _model(inputs: Inputs) -> Result:
             skipped=f"{reason}. Until then passages and responses are ranked by their own vectors"
         )
     model, log = _trained(inputs, graphs, training)
-    shown = {"model": {"documents": which}}
-    return Result(model, beside={"training_log": log}, shown=lambda: shown)
+
+    def shown() -> Mapping[str, Shown]:
+        figure = training_curves(log, f"{inputs.corpus}, {inputs.method}")
+        plot = {"plot": Markdown(to_markdown(figure, "training curves"))} if figure else {}
+        return {"model": {"documents": which}, "training_log": plot}
+
+    return Result(model, beside={"training_log": log}, shown=shown)
 
 
 def _no_network(**shown: str) -> Result:

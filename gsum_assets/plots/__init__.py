@@ -1,1 +1,1 @@
-"""The main metrics, and the plot of quality against cost."""
+"""The main metrics, and plots of tables for Dagster's pages and the report."""

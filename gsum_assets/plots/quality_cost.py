@@ -1,34 +1,27 @@
-"""Plot of quality against the cost of a question, as SVG."""
+"""Plot of quality against the cost of a question."""
 
-import io
-import re
-import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gsum_assets.plots.figure import (
+    BEST,
+    BOUND,
+    COLOURS,
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    new_axes,
+    new_figure,
+)
 from gsum_assets.plots.main_metrics import Ranked, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-else:  # the functions that draw import matplotlib
-    Axes = Figure = Any
-
-INK, FAINT = "#333333", "#8c8c8c"
-# Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
-# which is hard to see on white
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
-BEST = COLOURS[3]
-BOUND = "#b9b9b9"  # an upper bound
-OTHERS = "#a9a9a9"  # what has no colour of its own
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT = 8.0, 4.4  # inches
 _ROW, _AROUND = 0.17, 1.6  # inches, of a label, and above and below the axes
 _MAX_LABEL = 28  # characters
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figure | None:
@@ -55,9 +48,9 @@ def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figur
     height = max(_HEIGHT, _ROW * len(shown) + _AROUND)
     certain = np.array([can_differ(row["n"]) for _, row in shown])
     note = "line: 95% interval" if certain.any() else "too few questions for intervals"
-    figure, axes = _new_figure(height, f"{title}\n{note}")
-    axes.set_xlabel(unit, fontsize=9, color=INK)
-    axes.set_ylabel(f"{metric}, {'percent' if scale == 100 else '1 to 5'}", fontsize=9, color=INK)
+    figure = new_figure(_WIDTH, height, f"{title}\n{note}")
+    quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
+    axes = new_axes(figure, x=unit, y=quality)
     _scale_price(axes, price)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
@@ -73,21 +66,6 @@ def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figur
     names = [_label(name) for name, _ in shown]
     _label_points(axes, price, mean, names, _ROW / (height - _AROUND))
     return figure
-
-
-def _new_figure(height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a figure with a heading, and its axes, without lines that are not needed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure((_WIDTH, height), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
-    axes = figure.add_subplot()
-    axes.set_facecolor("none")
-    axes.tick_params(labelsize=9, colors=INK, length=3, color=FAINT)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.set_axisbelow(True)
-    return figure, axes
 
 
 def _write_legend(figure: Figure, colours: Sequence[str]) -> None:
@@ -188,22 +166,3 @@ def spread(heights: np.ndarray, gap: float) -> np.ndarray:
     raised = np.maximum.accumulate((heights + steps)[::-1])[::-1] - steps
     middle = (lowered + raised) / 2
     return np.maximum(np.minimum(middle, 1.0 - steps), (gap * len(heights) - gap) - steps)
-
-
-def to_svg(figure: Figure) -> str:
-    """Return the figure as SVG with a transparent background; the same figure gives the same text.
-
-    Text stays text, in the reader's fonts; characters that XML forbids become U+FFFD.
-    """
-    import matplotlib as mpl
-
-    written = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    fonts = ["DejaVu Sans"]  # with the reader's fonts as fallback
-    with (
-        mpl.rc_context({"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}),
-        warnings.catch_warnings(),
-    ):
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as boxes
-        figure.savefig(written, format="svg", facecolor="none", metadata=nothing)
-    return _NOT_IN_XML.sub("\ufffd", written.getvalue())

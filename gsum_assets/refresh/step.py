@@ -88,13 +88,15 @@ def refresh_step(
     corpus: str,
     methods: Iterable[str],
     run: Run,
+    is_presented: bool = False,
 ) -> Refreshed:
     """Write the files of a step's tables that are stale; each is replaced in one piece.
 
     Files of documents are computed in blocks of buckets, which bounds the memory, results method by
     method: if one fails, the others are written all the same, see `Refreshed.failed`.
 
-    Parameter `methods`: the methods that the corpus keeps up to date.
+    Parameters `methods`: the methods that the corpus keeps up to date; `is_presented`: whether
+    plots and other metadata are made for the pages of the tables.
     """
     staleness = Staleness(workspace, corpus, frozenset(methods))
     needed = staleness.files(declared)
@@ -122,11 +124,12 @@ def refresh_step(
         done.failures += result.failures
         for line in result.failures:
             run.warn(line)
-        # of a method among others under its name
-        prefix = f"{files[0].method}/" if files[0].method and len(needed) > 1 else ""
-        for table, shown in result.shown().items():
-            labelled = {f"{prefix}{label}": item for label, item in shown.items()}
-            done.shown.setdefault(table, {}).update(labelled)
+        if is_presented:
+            # of a method among others under its name
+            prefix = f"{files[0].method}/" if files[0].method and len(needed) > 1 else ""
+            for table, shown in result.shown().items():
+                labelled = {f"{prefix}{label}": item for label, item in shown.items()}
+                done.shown.setdefault(table, {}).update(labelled)
     return done
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.judges.bias import own_judge_note, position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import main_metrics, scale_of, shown_value
-from gsum_assets.plots.quality_cost import quality_cost, to_svg
+from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.report.board import Board, boards
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split

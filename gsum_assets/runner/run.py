@@ -47,7 +47,7 @@ _QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 class Pipeline:
     """A home with its definitions, as the commands use it.
 
-    Attribute `is_presented`: whether runs complete the catalogue.
+    Attribute `is_presented`: whether runs add what no table shows: plots, the catalogue.
     """
 
     workspace: Workspace

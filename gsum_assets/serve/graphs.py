@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from gsum_assets.plots.quality_cost import COLOURS, OTHERS
+from gsum_assets.plots.figure import COLOURS, OTHERS
 from gsum_assets.serve.layout import positions
 
 GROUPS = (*COLOURS, "#8a6fc0", "#7f9a2b", "#b0573c", "#3f8f8a")

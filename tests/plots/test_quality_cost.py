@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.leaderboard import standing
+from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import main_means, main_metrics, scale_of
-from gsum_assets.plots.quality_cost import frontier, quality_cost, spread, to_svg
+from gsum_assets.plots.quality_cost import frontier, quality_cost, spread
 from tests.plots import toys
 
 NAMES = ["bm25", "gor", "<b>&\x07"]
