@@ -7,6 +7,7 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -38,7 +39,7 @@ class ResponseBody(ChatBody):
     )
     instructions: str | None = None
     text: Any = None
-    form: Schema = Field(None, validation_alias=AliasPath("text", "format"))
+    form: SkipJsonSchema[Schema] = Field(None, validation_alias=AliasPath("text", "format"))
     most_tokens: int | None = Field(None, alias="max_output_tokens")
     previous_response_id: str | None = None
 

@@ -120,6 +120,14 @@ def test_unused_settings_are_named(official: Any) -> None:
     assert raw.headers["warning"] == '299 gsum "not used: temperature"'
 
 
+def test_the_description_names_fields_as_they_are_sent(client: TestClient) -> None:
+    paths = client.get("/api/openapi.json").json()["paths"]
+    described = paths["/v1/responses"]["post"]["requestBody"]["content"]["application/json"]
+    names = {"model", "input", "text", "max_output_tokens", "instructions"}
+    assert names <= set(described["schema"]["properties"])
+    assert not {"form", "messages", "stops", "most_tokens"} & set(described["schema"]["properties"])
+
+
 TEXTS = ["The boat met the lamp.", "Tide tables.", "The boat met the lamp."]
 
 
