@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from gsum_resources.text.dates import MONTHS
 
+_MONTHS = "|".join(name for name in MONTHS if len(name) > 3)
 _TIME = (
     r"\b\d{1,2}(?:[.:]\d\d\b|(?:st|nd|rd|th)\b|\. [A-Z]| ?[ap]\.?m\b| ?o'clock| ?Uhr| ?h\b)"
     r"|\b(?:(?:1[5-9]|20)\d\d|daily|weekly|monthly|yearly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|today|tonight|yesterday|tomorrow|spring|summer|autumn|winter|(?:mon|diens|donners|frei|sams"
     r"|sonn)tags?|mittwochs?|heute|gestern|morgen|frühling|herbst"
-    rf"|{'|'.join(name for name in MONTHS if len(name) > 3)})\b|月|年|日"
+    rf"|{_MONTHS})\b|月|年|日"
 )
 _COUNTED = (
     rf"\d|{_TIME}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four"
@@ -43,13 +44,15 @@ _FORMS = (
         r"\bhow much (?:money|do(?:es)?|did|is|are|was|were|has|have|will|would)\b"
         r"|\b(?:costs?|price|fee|salary|rent)\b|\bkost(?:et|en|ete)\b|\bcoût\w*",
         r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|crowns?|pfund|livres?|free"
-        r"|kostenlos|gratis|gratuit\w*|nothing)\b|\d{2}",
+        r"|kostenlos|gratis|gratuit\w*|nothing)\b"
+        rf"|(?<![\d-])(?!(?:1[5-9]|20)\d\d\b)\d{{2,}}(?![\d-]|(?:th|\.)? (?:{_MONTHS}))",
         0.6,
         is_needed=True,
     ),
     _Form(
         r"\bhow old\b|\bwie alt\b",
-        r"\b(?:years?|months?|old|aged?|born|jahre?|alt|geboren|(?:1[5-9]|20)\d\d)\b",
+        r"\b(?:years?|months?|old|aged?|born|built|founded|since|jahre?|alt|geboren|gebaut|gegründet"
+        r"|seit|1[5-9]\d\d)\b",
         0.6,
         is_needed=True,
     ),
@@ -90,7 +93,7 @@ _FORMS = (
         r"\b(?:not|never|no|against|refus\w+|reject\w+|absent|oppos\w+|nicht|keine?r?|gegen|pas)\b"
         r"|n['’]t\b",
         r"\b(?:not|no|none|never|nobody|against|refus\w+|reject\w+|abs(?:tain|ent)\w*|oppos\w+"
-        r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|kein\w*|gegen|enthielt\w*"
+        r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|nein|kein\w*|(?:da)?gegen|enthielt\w*"
         r"|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",
         0.6,
         refers=True,

@@ -19,6 +19,8 @@ _SHARED_WORDS = 1 / 3  # the other weight is that of the cosine
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
 _OTHER_ROW = 0.5  # factor where another row shares more words with the question
 _NEARLY = 0.02
+_OF_A_NAME = 2.0
+_NAME = re.compile(r"(?<=\w )[A-Z0-9][\w'’-]*")
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
 _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
@@ -197,8 +199,10 @@ def _shares(
 
     A word counts by how few sentences have it in `held`, and less where only `around` has it.
     """
+    names = {*content_stems(" ".join(_NAME.findall(question)))}
     weights = {
         word: math.log((len(held) + 1) / (sum(word in words_of for words_of in held) + 0.5))
+        * (_OF_A_NAME if word in names else 1)
         for word in dict.fromkeys(content_stems(question))
         if word not in CONTENTLESS and word not in FOREIGN
     }

@@ -21,7 +21,10 @@ _PAIR = re.compile(r"(?=[^\W_])(?![a-zß-ÿ])(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+:[ \
 _LISTS = re.compile(rf":.*[,;\d].*[^{ENDS}]$")  # a pair alone is else a title: "Part 2: the ferry"
 _RULE = re.compile(r"\|?[\s|:=+-]+$")  # below the header of a table
 _CELL_END = re.compile(r"(?<!\\)\|")
-_OF_MAIL = re.compile(r"(?:From|To|Date|Subject|Von|An|Datum|Betreff|De|À|Objet): ")
+_OF_MAIL = frozenset(
+    ["From", "To", "Cc", "Bcc", "Reply-To", "Date", "Sent", "Subject", "Attachments"]
+    + ["Von", "An", "Datum", "Gesendet", "Betreff", "De", "À", "Objet", "Envoyé"]
+)
 _LONG = 40  # words; longer forms and lists are read by their lines
 
 
@@ -58,7 +61,7 @@ def records(text: str) -> Iterator[Record]:
             is_named = len(rows) < len(lines) - 1 or len(cells(header)) > 2
             yield Record(header, "heading" if rows and is_named else "row", heading=heading)
             yield from (Record(row, "row", header, heading) for row in rows)
-        elif kind == "form" and _OF_MAIL.match(joined):
+        elif kind == "form" and _OF_MAIL.issuperset(line.partition(":")[0] for line in lines):
             heading = f"{heading} {joined}".strip()
             yield Record(joined, "heading")
         elif kind == "form" and (len(lines) > 1 or _LISTS.search(joined)):

@@ -79,6 +79,7 @@ class Sentence:
     lead: str = ""
     heading: str = ""
     source: str = ""
+    block: int = 0
 
     @property
     def embedded(self) -> str:
@@ -138,9 +139,9 @@ def _read_turn(
     """
     sentences: list[Sentence] = []
     units = list(records(turn))
-    for unit in units:
+    for block, unit in enumerate(units):
         if unit.kind in ("row", "form", "list") and not is_said:
-            sentences.append(Sentence(unit.text, "", 0, True, 0, *unit[1:]))
+            sentences.append(Sentence(unit.text, "", 0, True, 0, *unit[1:], block=block))
             continue
         heading = unit.heading
         pieces = [unit.text] if unit.kind == "heading" else _split(unit.text)
@@ -171,7 +172,7 @@ def _read_turn(
                 texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
             sentences += [
                 Sentence(
-                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading
+                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading, block=block
                 )
                 for text, complete in texts
             ]

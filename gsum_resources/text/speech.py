@@ -164,8 +164,9 @@ def _is_form(text: str, labels: Sequence[re.Match[str]]) -> bool:
     values = [text[m.end() :].partition("\n")[0].strip() for m in labels]
     n_ended = sum(bool(_ENDED.search(value)) for value in values)
     n_fields = sum(not _FIELDS.isdisjoint(name.casefold().split()) for name in set(names))
-    is_form = len(set(names)) == len(names) > 2 or 3 * n_fields >= len(set(names))
-    return bool(values) and 5 * n_ended <= len(values) and is_form
+    has_fields = 3 * n_fields >= len(set(names))
+    is_form = len(set(names)) == len(names) > 2 and 5 * n_ended <= len(values)
+    return bool(values) and (is_form or (has_fields and 2 * n_ended <= len(values)))
 
 
 def _dashed_turns(matches: Sequence[re.Match[str]], n_lines: int) -> list[re.Match[str]]:
