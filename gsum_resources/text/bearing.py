@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -54,12 +55,18 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     ]
     titles = [frozenset(content_stems(s.source)) for s in sentences]
     above = [frozenset(content_stems(f"{s.heading} {s.lead}")) for s in sentences]
+    forms: defaultdict[tuple[int, str, str], set[str]] = defaultdict(set)
+    for sentence, said in zip(sentences, stems, strict=True):
+        if sentence.kind == "form":  # a long one is read by its lines
+            forms[_form_of(sentence)] |= said
     own, around = stems.copy(), above.copy()
     for i, sentence in enumerate(sentences):
         # of prose that is about what its document is called, each sentence would count
         if sentence.is_record:
             own[i] = (stems[i] | above[i] if sentence.kind == "row" else stems[i]) - titles[i]
             around[i] = above[i] | titles[i]
+            if sentence.kind == "form":
+                around[i] |= forms[_form_of(sentence)]
     held = [
         said | title if s.is_record else said
         for s, said, title in zip(sentences, stems, titles, strict=True)
@@ -124,6 +131,11 @@ def is_about(question: str, sentences: Sequence[Sentence], relevant: np.ndarray)
     if {*content_stems(subject)} <= CONTENTLESS | _GENERAL:
         return True
     return bool(_near(subject, sentences, relevant, _LITTLE_SHARED, _LITTLE_COSINE, True).any())
+
+
+def _form_of(sentence: Sentence) -> tuple[int, str, str]:
+    """Return what the lines of a form have in common."""
+    return sentence.run, sentence.heading, sentence.lead or sentence.text
 
 
 def _spelled(sentence: Sentence, period: Period | None) -> str:

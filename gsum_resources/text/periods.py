@@ -69,14 +69,13 @@ def version_of(source: str) -> tuple[str, int]:
 
     A draft comes before all versions, and a corrected or final one behind them.
     """
-    found = _VERSION.search(source)
-    number = int(found["number"] or (-1 if found["draft"] else _FINAL)) if found else 0
-    return date_of(source), number
+    return date_of(source), next(iter(versions_in(source)), 0)
 
 
-def names_version(text: str) -> bool:
-    """Return whether a text names a version or a draft."""
-    return _VERSION.search(text) is not None
+def versions_in(text: str) -> list[int]:
+    """Return the numbers of the versions that a text names, that of a draft and of a final one."""
+    found = _VERSION.finditer(text)
+    return [int(one["number"] or (-1 if one["draft"] else _FINAL)) for one in found]
 
 
 def without_version(source: str) -> str:

@@ -11,9 +11,9 @@ from gsum_resources.text.asked_for import NOW
 from gsum_resources.text.bearing import FOREIGN, bearing, has_asked, is_about, is_stated
 from gsum_resources.text.periods import (
     changes,
-    names_version,
     period_of,
     version_of,
+    versions_in,
     without_version,
 )
 from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
@@ -172,11 +172,16 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
 def _newest_versions(reading: Reading) -> np.ndarray:
     """Return which sentences are not from an older version or draft of another document read.
 
-    All are where the question itself names a version.
+    Of the version where the question names one, and all where it names several.
     """
     sources = {sentence.source for sentence in reading.sentences}
+    named = versions_in(reading.question)
+    if named:
+        of_named = [version_of(s.source)[1] in named for s in reading.sentences]
+        is_one = len(named) == 1 and any(of_named)
+        return np.array(of_named if is_one else [True] * len(of_named), bool)
     newest: dict[str, tuple[str, int]] = {}
-    for source in sources if not names_version(reading.question) else ():
+    for source in sources:
         name = without_version(source)
         newest[name] = max(version_of(source), newest.get(name, ("", -2)))
     old = {s for s in sources if version_of(s) < newest.get(without_version(s), ("", -2))}
