@@ -76,6 +76,11 @@ _FORMS = (
         may_be_vague=True,
     ),
     _Form(
+        r"\bstands? for\b|\b(?:short|abbreviation) (?:for|of)\b|\b(?:steht|kurz) .*\bfür\b",
+        r"\(\S+\)|\b(?:stands? for|short for|means|abbreviat\w+|steht für|kurz für|heißt)\b",
+        0.6,
+    ),
+    _Form(
         r"\b(?:attend\w*|present(?= at| on| in|\W*$)|took part|participat\w+|anwesend|teilgenommen"
         r"|présente?s?)\b",
         r"\b(?:present|attend\w*|attendance|participants?|apologies|absent|anwesend|teilnehm\w+"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gsum_resources.text.asked_for import VAGUE, Asked, asked_for
-from gsum_resources.text.periods import Period, date_of, dates_in, period_of
+from gsum_resources.text.periods import Period, date_of, dates_in, period_of, without_version
 from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.selection import is_question
@@ -71,7 +71,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         said | title if s.is_record else said
         for s, said, title in zip(sentences, stems, titles, strict=True)
     ]
-    shared = _shares(question, own, around, held)
+    shared = _shares(without_version(question), own, around, held)
     by_words = _SHARED_WORDS if _is_known(question, sentences) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
