@@ -31,6 +31,8 @@ _COLUMNS = ("document_id", "title", "n_words", "text", "date", "date_source")
 _MOST_LISTED = 20
 _STEM = 5  # first letters of a noun
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}\p{Cf}]+")
+_OF_NAMES = frozenset(("number", "titles", "longest", "shortest", "newest", "oldest"))
+_FEWEST_NAMED = 2  # documents; of one, its name may be what a question is about
 _MOST_WORDS = 5  # of a term, and terms of a question
 
 
@@ -131,24 +133,33 @@ def counted(
         documents = documents.filter(pc.equal(documents["document_id"], document_id))
     corpus = pa.array([inputs.corpus] * documents.num_rows, pa.string())
     of_corpus = "documents WHERE corpus = '{}'".format(inputs.corpus.replace("'", "''"))
+    words = Words(inputs.settings("language"))
+    of_names = _of_names(asked, words)
     with duckdb.connect() as connection:
         connection.register("documents", documents.append_column("corpus", corpus))
         if asked.kind == "speakers":
             connection.register("turns", _turns(documents))
 
         def query(template: str, **values: str) -> tuple[str, list[dict[str, Any]]]:
-            sql = " ".join(_filled(template, documents=of_corpus, **values).split())
+            sql = " ".join(_filled(template, documents=of_corpus + of_names, **values).split())
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
-        vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if asked.terms else []
-        readings = _readings(asked, Words(inputs.settings("language")), vocabulary)
+        ((n_documents,),) = map(dict.values, query("SELECT count(*) FROM {documents}")[1])
+        if of_names and n_documents < _FEWEST_NAMED:
+            if not re.fullmatch(_filled("{many}"), asked.terms[0], re.IGNORECASE):
+                return None
+            of_names, n_documents = "", documents.num_rows
+        is_counted = asked.terms and asked.kind not in _OF_NAMES
+        vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if is_counted else []
+        readings = _readings(asked, words, vocabulary)
         values, (sql, rows) = readings[0], query(kind["sql"], **readings[0])
         if not rows and len(readings) > 1:
             values, (sql, rows) = readings[1], query(kind["sql"], **readings[1])
     may_be_zero = kind.get("may_be_zero") and len(readings) == 1
     if not documents.num_rows or not (rows or may_be_zero):
         return None
-    names, n, size = shown_names(named), len(rows), count(documents.num_rows, "document")
+    names, n = shown_names(named), len(rows)
+    size = count(n_documents, "document") + f" named {values['terms']}" * bool(of_names)
     shown = {"total": 0, **values, **dict(*rows[:1]), "n": n, "size": size}
     head = kind["head"].format(**shown, s="s" * (n == 1), es="es" * (n == 1))
     items = [
@@ -168,6 +179,19 @@ def counted(
         question=question,
         corpus=inputs.corpus,
     )
+
+
+def _of_names(asked: CollectionQuestion, words: Words) -> str:
+    """Return the SQL condition of documents that a noun of a question names, such as "letters".
+
+    They have its words in their names or at their beginning; "documents" names all.
+    """
+    noun = " ".join(asked.terms)
+    if asked.kind not in _OF_NAMES or re.fullmatch(_filled("{any_document}"), noun, re.IGNORECASE):
+        return ""
+    names = "lower(concat_ws(' ', title, document_id, left(text, 99)))"
+    stems = (re.escape(stem).replace("'", "''") for stem in words.terms(noun))
+    return "".join(f" AND regexp_matches({names}, '(^|[^\\pL]){stem}')" for stem in stems)
 
 
 def _lines(head: str, items: Sequence[tuple[str, str]], sql: str) -> list[Line]:
