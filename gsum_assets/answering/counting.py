@@ -145,9 +145,10 @@ def counted(
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
         ((n_documents,),) = map(dict.values, query("SELECT count(*) FROM {documents}")[1])
-        if of_names and n_documents < _FEWEST_NAMED:
-            if not re.fullmatch(_filled("{many}"), asked.terms[0], re.IGNORECASE):
+        if of_names and not re.fullmatch(_filled("{many}"), asked.terms[0], re.IGNORECASE):
+            if n_documents < _FEWEST_NAMED:
                 return None
+        elif not n_documents:
             of_names, n_documents = "", documents.num_rows
         is_counted = asked.terms and asked.kind not in _OF_NAMES
         vocabulary = [row["word"] for row in query("{vocabulary}")[1]] if is_counted else []
