@@ -66,6 +66,7 @@ class Sentence:
     run : index of its run of joined passages.
     whole : False if a passage's border cuts its beginning or end.
     turn : index of its turn in the run.
+    record : index of its record in the turn.
     kind, lead, heading : as of `Record`.
     source : the label of its passage, such as its document's name and date; "" if unknown.
     """
@@ -79,7 +80,7 @@ class Sentence:
     lead: str = ""
     heading: str = ""
     source: str = ""
-    block: int = 0
+    record: int = 0
 
     @property
     def embedded(self) -> str:
@@ -139,9 +140,9 @@ def _read_turn(
     """
     sentences: list[Sentence] = []
     units = list(records(turn))
-    for block, unit in enumerate(units):
+    for record, unit in enumerate(units):
         if unit.kind in ("row", "form", "list") and not is_said:
-            sentences.append(Sentence(unit.text, "", 0, True, 0, *unit[1:], block=block))
+            sentences.append(Sentence(unit.text, "", 0, True, 0, *unit[1:], record=record))
             continue
         heading = unit.heading
         pieces = [unit.text] if unit.kind == "heading" else _split(unit.text)
@@ -172,7 +173,7 @@ def _read_turn(
                 texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
             sentences += [
                 Sentence(
-                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading, block=block
+                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading, record=record
                 )
                 for text, complete in texts
             ]

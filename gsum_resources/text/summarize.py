@@ -28,8 +28,10 @@ from gsum_resources.text.selection import (
 )
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
-from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, n_words, stem
 
+_AROUND = 30  # words of a sentence and those around it
+_BRIEF = 60  # words of a brief answer
 _SMALL_TALK = 0.05  # factor of a sentence that says nothing, in a summary
 _OF_A_NEWER = 0.65  # of what the best statement bears, for a newer one that may replace it
 _OF_A_CHANGE = 0.55  # the same, for a newer one that says what has changed
@@ -91,6 +93,9 @@ def choose_sentences(
                 return []
             wanted *= answers
             is_settled = is_settled_by_one(reading.question)
+            if not is_settled and rule_of(reading.question).kind != "comparison":
+                chosen = _with_context(reading.sentences, wanted, min(max_words, _BRIEF))
+                return [reading.sentences[i] for i in chosen]
             selection = replace(selection, shortest=2 if is_settled else 3)  # "Marta did."
     elif is_brief:
         wanted = np.array([_SMALL_TALK if says_nothing(s) else 1.0 for s in reading.sentences])
@@ -103,6 +108,44 @@ def choose_sentences(
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
+
+
+def _with_context(sentences: Sequence[Sentence], wanted: np.ndarray, max_words: int) -> list[int]:
+    """Return the best sentence of each paragraph, record or turn, with those around it in it.
+
+    In the order of the text; those with the best come first up to `max_words`.
+    """
+    records: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for i, sentence in enumerate(sentences):
+        records[sentence.run, sentence.turn, sentence.record].append(i)
+    of_best = {max(of_record, key=wanted.__getitem__): of_record for of_record in records.values()}
+    chosen: list[int] = []
+    seen: set[str] = set()
+    n_chosen = 0
+    for best in sorted((i for i in of_best if wanted[i] > 0), key=lambda i: -wanted[i]):
+        around = _around(best, of_best[best], sentences)
+        n_around = sum(n_words(sentences[i].text) for i in around)
+        if sentences[best].text not in seen and (not chosen or n_chosen + n_around <= max_words):
+            chosen += around
+            n_chosen += n_around
+            seen.update(sentences[i].text for i in around)
+    return sorted(chosen)
+
+
+def _around(best: int, of_record: Sequence[int], sentences: Sequence[Sentence]) -> Sequence[int]:
+    """Return a sentence with whole ones behind and before it in its record, 30 words in all."""
+    first = last = of_record.index(best)
+    while True:
+        wider = [(first, last + 1), (first - 1, last)]
+        fitting = [
+            (i, j)
+            for i, j in wider
+            if 0 <= i and j < len(of_record) and all(sentences[k].whole for k in of_record[i:j + 1])
+            and sum(n_words(sentences[k].text) for k in of_record[i : j + 1]) <= _AROUND
+        ]
+        if not fitting:
+            return of_record[first : last + 1]
+        first, last = fitting[0]
 
 
 def _answering(
