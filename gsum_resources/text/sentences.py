@@ -173,7 +173,15 @@ def _read_turn(
                 texts[-1] = f"{texts[-1][0].rstrip('.')} …", texts[-1][1]
             sentences += [
                 Sentence(
-                    text, "", 0, begins and ends and complete, 0, unit.kind, unit.lead, heading, record=record
+                    text,
+                    "",
+                    0,
+                    begins and ends and complete,
+                    0,
+                    unit.kind,
+                    unit.lead,
+                    heading,
+                    record=record,
                 )
                 for text, complete in texts
             ]

@@ -55,7 +55,7 @@ class SummarySettings:
 
     unrelated: float = 0.2
     of_a_fact: float = 0.8
-    of_a_brief_answer: float = 0.65
+    of_a_brief_answer: float = 0.7
     of_an_unlikely: float = 0.5
     selection: SelectionSettings = field(default_factory=SelectionSettings)
 
@@ -93,7 +93,8 @@ def choose_sentences(
                 return []
             wanted *= answers
             is_settled = is_settled_by_one(reading.question)
-            if not is_settled and rule_of(reading.question).kind != "comparison":
+            is_one = is_settled or of_speech or rule_of(reading.question).kind == "comparison"
+            if not is_one:
                 chosen = _with_context(reading.sentences, wanted, min(max_words, _BRIEF))
                 return [reading.sentences[i] for i in chosen]
             selection = replace(selection, shortest=2 if is_settled else 3)  # "Marta did."
@@ -140,7 +141,9 @@ def _around(best: int, of_record: Sequence[int], sentences: Sequence[Sentence]) 
         fitting = [
             (i, j)
             for i, j in wider
-            if 0 <= i and j < len(of_record) and all(sentences[k].whole for k in of_record[i:j + 1])
+            if 0 <= i
+            and j < len(of_record)
+            and all(sentences[k].whole for k in of_record[i : j + 1])
             and sum(n_words(sentences[k].text) for k in of_record[i : j + 1]) <= _AROUND
         ]
         if not fitting:
