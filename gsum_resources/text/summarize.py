@@ -134,21 +134,16 @@ def _with_context(sentences: Sequence[Sentence], wanted: np.ndarray, max_words: 
 
 
 def _around(best: int, of_record: Sequence[int], sentences: Sequence[Sentence]) -> Sequence[int]:
-    """Return a sentence with whole ones behind and before it in its record, 30 words in all."""
-    first = last = of_record.index(best)
-    while True:
-        wider = [(first, last + 1), (first - 1, last)]
-        fitting = [
-            (i, j)
-            for i, j in wider
-            if 0 <= i
-            and j < len(of_record)
-            and all(sentences[k].whole for k in of_record[i : j + 1])
-            and sum(n_words(sentences[k].text) for k in of_record[i : j + 1]) <= _AROUND
-        ]
-        if not fitting:
-            return of_record[first : last + 1]
-        first, last = fitting[0]
+    """Return a sentence, the whole ones behind it in its record and those before, 30 words."""
+    around, n_chosen = [best], n_words(sentences[best].text)
+    at = of_record.index(best)
+    for neighbours in (of_record[at + 1 :], of_record[:at][::-1]):
+        for i in neighbours:
+            n_chosen += n_words(sentences[i].text)
+            if n_chosen > _AROUND or not sentences[i].whole:
+                break
+            around.append(i)
+    return around
 
 
 def _answering(
