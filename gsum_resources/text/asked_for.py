@@ -98,8 +98,8 @@ _FORMS = (
         r"\b(?:not|never|no|against|refus\w+|reject\w+|absent|oppos\w+|nicht|keine?r?|gegen|pas)\b"
         r"|n['’]t\b",
         r"\b(?:not|no|none|never|nobody|against|refus\w+|reject\w+|abs(?:tain|ent)\w*|oppos\w+"
-        r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|nein|kein\w*|(?:da)?gegen|enthielt\w*"
-        r"|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",
+        r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|nein|kein\w*|(?:da)?gegen"
+        r"|enthielt\w*|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",
         0.6,
         refers=True,
     ),

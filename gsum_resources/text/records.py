@@ -22,8 +22,9 @@ _LISTS = re.compile(rf":.*[,;\d].*[^{ENDS}]$")  # a pair alone is else a title: 
 _RULE = re.compile(r"\|?[\s|:=+-]+$")  # below the header of a table
 _CELL_END = re.compile(r"(?<!\\)\|")
 _OF_MAIL = frozenset(
-    ["From", "To", "Cc", "Bcc", "Reply-To", "Date", "Sent", "Subject", "Attachments"]
-    + ["Von", "An", "Datum", "Gesendet", "Betreff", "De", "À", "Objet", "Envoyé"]
+    """
+    From To Cc Bcc Date Sent Subject Attachments Von An Datum Gesendet Betreff Anlagen De À Objet
+    """.split()
 )
 _LONG = 40  # words; longer forms and lists are read by their lines
 

@@ -139,10 +139,11 @@ def _around(best: int, of_record: Sequence[int], sentences: Sequence[Sentence]) 
     at = of_record.index(best)
     for neighbours in (of_record[at + 1 :], of_record[:at][::-1]):
         for i in neighbours:
-            n_chosen += n_words(sentences[i].text)
-            if n_chosen > _AROUND or not sentences[i].whole:
+            n_added = n_words(sentences[i].text)
+            if n_chosen + n_added > _AROUND or not sentences[i].whole:
                 break
             around.append(i)
+            n_chosen += n_added
     return around
 
 
