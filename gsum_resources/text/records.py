@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import Literal, NamedTuple
 
+from gsum_resources.text.vocabulary import word_set
+
 Kind = Literal["prose", "heading", "row", "form", "item", "list"]
 
 ENDS = ".!?…؟۔।॥።。！？｡"  # also of Arabic, Indic and Ethiopic scripts, Chinese and Japanese
@@ -21,10 +23,8 @@ _PAIR = re.compile(r"(?=[^\W_])(?![a-zß-ÿ])(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+:[ \
 _LISTS = re.compile(rf":.*[,;\d].*[^{ENDS}]$")  # a pair alone is else a title: "Part 2: the ferry"
 _RULE = re.compile(r"\|?[\s|:=+-]+$")  # below the header of a table
 _CELL_END = re.compile(r"(?<!\\)\|")
-_OF_MAIL = frozenset(
-    """
-    From To Cc Bcc Date Sent Subject Attachments Von An Datum Gesendet Betreff Anlagen De À Objet
-    """.split()
+_OF_MAIL = word_set(
+    "from to cc bcc date sent subject attachments von an datum gesendet betreff anlagen de à objet"
 )
 _LONG = 40  # words; longer forms and lists are read by their lines
 
@@ -62,7 +62,9 @@ def records(text: str) -> Iterator[Record]:
             is_named = len(rows) < len(lines) - 1 or len(cells(header)) > 2
             yield Record(header, "heading" if rows and is_named else "row", heading=heading)
             yield from (Record(row, "row", header, heading) for row in rows)
-        elif kind == "form" and _OF_MAIL.issuperset(line.partition(":")[0] for line in lines):
+        elif kind == "form" and _OF_MAIL.issuperset(
+            line.partition(":")[0].lower() for line in lines
+        ):
             heading = f"{heading} {joined}".strip()
             yield Record(joined, "heading")
         elif kind == "form" and (len(lines) > 1 or _LISTS.search(joined)):

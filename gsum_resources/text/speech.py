@@ -34,6 +34,9 @@ _NO_NAMES = word_set(
     chapter part section act scene volume book appendix step item question answer
     present absent apologies attendees participants agenda place location time venue title author
     decision decisions action actions result results
+    beschluss beschlüsse abstimmung ergebnis antrag anwesend anwesende entschuldigt datum ort zeit
+    leitung protokoll zuständig betreff von an hinweis frage antwort
+    décision présents excusés lieu objet résultat réponse
     """
 )
 _FIELDS = word_set(

@@ -119,6 +119,7 @@ def _with_context(sentences: Sequence[Sentence], wanted: np.ndarray, max_words: 
     records: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for i, sentence in enumerate(sentences):
         records[sentence.run, sentence.turn, sentence.record].append(i)
+    wanted = wanted * np.array([is_statement(s) for s in sentences])
     of_best = {max(of_record, key=wanted.__getitem__): of_record for of_record in records.values()}
     chosen: list[int] = []
     seen: set[str] = set()
