@@ -67,10 +67,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             around[i] = above[i] | titles[i]
             if sentence.kind == "form":
                 around[i] |= forms[_form_of(sentence)]
-    held = [
-        said | title if s.is_record else said
-        for s, said, title in zip(sentences, stems, titles, strict=True)
-    ]
+    held = [said | title for said, title in zip(stems, titles, strict=True)]
     shared = _shares(without_version(question), own, around, held)
     by_words = _SHARED_WORDS if _is_known(question, sentences) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared

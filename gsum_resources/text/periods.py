@@ -79,8 +79,13 @@ def versions_in(text: str) -> list[int]:
 
 
 def without_version(source: str) -> str:
-    """Return the words of the label of a passage without its version: equal for versions of one."""
-    return " ".join(re.findall(r"[^\W_]+", _VERSION.sub(" ", source)))
+    """Return the words of the label of a passage without its version: equal for versions of one.
+
+    The dates of numbered versions are left out, too.
+    """
+    found = _VERSION.search(source)
+    name = _DATE.sub(" ", source) if found and found["number"] else source
+    return " ".join(re.findall(r"[^\W_]+", _VERSION.sub(" ", name)))
 
 
 def period_of(question: str) -> Period | None:

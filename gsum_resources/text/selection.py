@@ -29,6 +29,7 @@ _FIGURE = re.compile(
     r"\d(?:[\d.,:]*\d)?|(?<![.?!] )\b[A-Z]\w+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten"
     r"|eleven|twelve|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|deux|trois|quatre|cinq)\b"
 )
+_PAIR = re.compile(r"[^\W\d_][\w ]{2,30}: .*[,;(\d]")  # "Present: Ann Muir, Bo Lee."
 _LEAST = 0.001  # probability
 
 
@@ -189,7 +190,7 @@ def is_statement(sentence: Sentence) -> bool:
         return True
     if sentence.kind == "heading" or not sentence.whole or sentence.text.endswith(":"):
         return False
-    if FINITE.search(_POSSESSIVE.sub("", sentence.text)):
+    if FINITE.search(_POSSESSIVE.sub("", sentence.text)) or _PAIR.match(sentence.text):
         return True
     ends = re.search(rf"[{ENDS}][\"'”’)\]」』）]*$", sentence.text)
     return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
