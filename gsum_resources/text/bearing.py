@@ -11,6 +11,7 @@ from gsum_resources.text.asked_for import VAGUE, Asked, asked_for
 from gsum_resources.text.periods import Period, date_of, dates_in, period_of, without_version
 from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
+from gsum_resources.text.records import cells
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_english
@@ -20,6 +21,9 @@ _SHARED_WORDS = 1 / 3  # the other weight is that of the cosine
 _ABOVE = 0.6  # of a word's weight, where only a heading or the header of a table has it
 _OTHER_ROW = 0.5  # factor where another row shares more words with the question
 _NEARLY = 0.02
+_IDENTIFIER = re.compile(  # of a row: "group C", "the third quarter"
+    r"(?<=\w )(?:[A-Z]|\d|first|second|third|fourth|last|erste|zweite|dritte|letzte)\b"
+)
 _OF_A_NAME = 2.0
 _NAME = re.compile(r"(?<=\w )[A-Z0-9][\w'’-]*")
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
@@ -87,13 +91,14 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     named = {name for name in speakers if f" {' '.join(words(name))} " in spaced}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
-    most = max(
-        (share for s, share in zip(sentences, shared, strict=True) if s.kind == "row"), default=0
-    )
-    bears *= [
-        _OTHER_ROW if s.kind == "row" and share < most - _NEARLY else 1
-        for s, share in zip(sentences, shared, strict=True)
-    ]
+    identifiers = {found.lower() for found in _IDENTIFIER.findall(question)}
+    of_rows = {
+        i: share + (share > 0 and not identifiers.isdisjoint(cells(s.text.lower())))
+        for i, (s, share) in enumerate(zip(sentences, shared, strict=True))
+        if s.kind == "row"
+    }
+    for i, share in of_rows.items():
+        bears[i] *= _OTHER_ROW if share < max(of_rows.values()) - _NEARLY else 1
     for asked in asked_for(question):
         about = _about(asked, sentences)
         for i in about if asked.refers else ():
