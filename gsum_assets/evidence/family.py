@@ -101,7 +101,7 @@ FAMILY = Family(
                 "a sentence that was embedded before is not embedded again."
             },
             ("chunks", "embedding_model"),
-            code_version="3",
+            code_version="4",
             costs=[Cost("passage", "embedding_model", requests=15.7, tokens_in=20)],
         ),
     ),
@@ -117,7 +117,7 @@ FAMILY = Family(
             (*_PASSAGES, "sentences", "query_embeddings"),
             code_version="7",  # to be raised with new packaged weights
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="5"),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="6"),
     ),
     settings=EvidenceSettings,
     explain=lambda inputs: explained(inputs.table("probabilities"), inputs.table("contexts")),

@@ -152,7 +152,7 @@ INDEX = (
             "claims": "With its status, dates and quotation.",
         },
         ("chunks", "documents", "source_graph", *_MODEL),
-        code_version="6",
+        code_version="7",
         costs=[
             Cost(
                 "passage",

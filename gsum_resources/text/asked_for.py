@@ -45,7 +45,7 @@ _FORMS = (
         r"|\b(?:costs?|price|fee|salary|rent)\b|\bkost(?:et|en|ete)\b|\bcoût\w*",
         r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|crowns?|pfund|livres?|free"
         r"|kostenlos|gratis|gratuit\w*|nothing)\b"
-        rf"|(?<![\d-])(?!(?:1[5-9]|20)\d\d\b)\d{{2,}}(?![\d-]|(?:th|\.)? (?:{_MONTHS}))",
+        rf"|(?<![\d-])(?!(?:1[5-9]|20)\d\d\b)\d{{2,}}(?![\d-]|(?:th|\.)? (?:{_MONTHS}|may|mai))",
         0.6,
         is_needed=True,
     ),

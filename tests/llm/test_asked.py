@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gsum_resources.text.asked_for import NOW, asked_for
-from gsum_resources.text.periods import date_of, period_of, version_of
+from gsum_resources.text.periods import date_of, period_of, version_of, without_version
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.sentences import Sentence, render_sentences
 from gsum_resources.text.summarize import choose_sentences
@@ -43,6 +43,8 @@ def test_dates_and_versions_of_documents() -> None:
     assert date_of("Rules of the harbour") == ""
     versions = ["Plan (draft)", "Plan", "Plan (plan_v2)", "Plan, version 10", "Plan (corrected)"]
     assert sorted(versions, key=lambda name: version_of(name.replace("_", " "))) == versions
+    assert without_version("Plan, v2 (2024-03-19)") == without_version("Plan, v3 (2024-05-02)")
+    assert without_version("Minutes (2024-03-19)") != without_version("Minutes (2024-05-02)")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,10 @@ def test_dates_and_versions_of_documents() -> None:
         ("Wann beginnt das Fest?", "Es beginnt um 20 Uhr.", "Der Beitrag steigt um 3 Euro."),
         ("Who attended the meeting?", "Present: Ada Moor.", "The clock was repaired."),
         ("What does Ada want?", "I want a bench.", "The sea is calm."),
+        ("What salary does Ada get?", "She gets 40 a day.", "Ada is to call by 17 May."),
+        ("How old is Ada?", "Ada was born on 3 May.", "Checked by Ada on 2 May 2024."),
+        ("Wer war gegen den Kauf?", "Dagegen stimmte Ada.", "Der Kauf lohnt sich."),
+        ("What does FTE stand for?", "A full-time equivalent (FTE) is 38 hours.", "FTE: 4."),
     ],
 )
 def test_what_a_question_asks_for(question: str, states: str, does_not: str) -> None:
@@ -138,6 +144,39 @@ def test_a_draft_does_not_count_where_the_final_text_is_read() -> None:
     final = dated("The fair had 24,377 people.", "Report 2024", 1)
     assert chosen("How many people came to the fair?", draft, final) == [final.text]
     assert draft.text in chosen("How many people came to the fair by the draft?", draft, final)
+
+
+def test_of_numbered_versions_the_newest_counts_or_the_one_that_is_named() -> None:
+    versions = [
+        dated(f"The bay costs {price} pounds.", f"Plan, version {n} (2024-0{n}-03)", n)
+        for n, price in enumerate((700, 800, 900), 1)
+    ]
+    assert chosen("What does the bay cost?", *versions) == [versions[2].text]
+    assert chosen("What does the bay cost by version 2?", *versions) == [versions[1].text]
+
+
+def test_a_row_is_chosen_by_a_letter_or_an_ordinal() -> None:
+    header = "| Group | Lead |"
+    rows = [
+        Sentence(f"| {name} | {lead} |", "", 0, kind="row", lead=header)
+        for name, lead in (("A", "Ada"), ("C", "Cy"), ("Third", "Tom"))
+    ]
+    assert chosen("Who is the lead of group C?", *rows) == [rows[1].text]
+    assert chosen("Who is the lead of the third group?", *rows) == [rows[2].text]
+
+
+def test_an_account_quotes_what_stands_around_the_best_sentence_of_a_paragraph() -> None:
+    texts = ["We walked in May.", "The oar was lost near the pier.", "A boy found it at dusk."]
+    sentences = [
+        Sentence(text, "", 0, record=i // 3) for i, text in enumerate([*texts, "It rained."])
+    ]
+    reading = Reading(
+        sentences,
+        np.array([[0.1, 0.9, 0], [0.9, 0.1, 0], [0.2, 0, 0.9], [0.2, 0.2, 0.8]], np.float32),
+        "How was the oar lost?",
+        np.array([[1, 0, 0]], np.float32),
+    )
+    assert choose_sentences(reading, 120, is_brief=True) == sentences[:3]
 
 
 def test_a_comparison_with_a_subject_quotes_of_each_side_what_is_on_it() -> None:

@@ -54,6 +54,10 @@ FORM = "Member's card\nName: Ulla Brandt\nBorn: 4 May 1961\nBoat: Möwe"
                 Record("It is back.", heading="From: Ulla <u@sea.example> Subject: the oar"),
             ],
         ),
+        (
+            "Date: 4 May\nTenant: Ulla\nRent: 900 a month",
+            [Record("Date: 4 May\nTenant: Ulla\nRent: 900 a month", "form")],
+        ),
     ],
 )
 def test_units_of_a_text(text: str, expected: list[Record] | None) -> None:
@@ -102,6 +106,12 @@ def test_forms_have_no_speakers() -> None:
     assert speaker_labels([FORM]) == frozenset()
     motions = "Motion: sell the boat\nVote: 4 for\n\nMotion: mend the roof\nVote: 9 for"
     assert speaker_labels([motions]) == frozenset()
+    votes = (
+        "Motion: to mend the roof.\nFor: Ulla, Tom\nAgainst: Ada\n\nMotion: to sell it.\nFor: Ada"
+    )
+    assert speaker_labels([votes]) == frozenset()
+    resolved = "Beschluss: Das Dach wird neu.\n\nBeschluss: Die Kasse stimmt."
+    assert speaker_labels([resolved]) == frozenset()
     assert speaker_labels([f"Q\\u: {said}\n\nso\n\nit is" for said in "ab"]) == {"Q\\u"}
     chat = "Ulla: are you there\nTom: yes I am\nUlla: good then\nTom: see you at noon"
     assert speaker_labels([chat]) == {"Ulla", "Tom"}
