@@ -12,7 +12,7 @@ from gsum_assets.corpus.chunk import chunk_documents
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
-from gsum_assets.corpus.intake import NONE_REJECTED
+from gsum_assets.corpus.intake import NONE_REJECTED, ONE_VERSION_EACH
 from gsum_assets.corpus.load import Loaded, load_folder, with_file_dates
 from gsum_assets.corpus.queries import as_queries, load_queries, query_rows
 from gsum_assets.corpus.rows import rows_of
@@ -124,7 +124,7 @@ CORPUS = (
         ("source_documents",),
         pool=None,
         code_version=f"6; {converters_version()}",  # another converter may give another text
-        checks={"rejected_documents": [NONE_REJECTED]},
+        checks={"rejected_documents": [NONE_REJECTED], "documents": [ONE_VERSION_EACH]},
     ),
     Step(
         _chunks,

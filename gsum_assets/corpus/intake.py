@@ -1,14 +1,17 @@
-"""Accepted, rejected and unread files of a corpus folder: a line for people, and a check."""
+"""Accepted, rejected and unread files of a corpus folder: a line for people, and checks."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+from gsum_assets.corpus.document_names import NAMED, shown_name
 from gsum_assets.corpus.folder import READS, SKIPPED, by_type
 from gsum_assets.pipeline.result import SHOWN, Check, Finding, count
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.text.periods import version_of, versions_in, without_version
 
 _N_NAMED = 3  # rejected files named in the line
 _REASON_CHARS = 160
@@ -84,5 +87,39 @@ NONE_REJECTED = Check(
     "none_rejected",
     "Every document of the corpus folder could be read.",
     lambda inputs: none_rejected(inputs.rows(), inputs.corpus),
+    warns=True,
+)
+
+
+def one_version_each(documents: pa.Table) -> Finding:
+    """Check that no document is an older version or draft of another one.
+
+    Answers quote the newest version unless the question names another.
+    """
+    families: dict[str, list[str]] = defaultdict(list)
+    for row in documents.to_pylist():
+        name = shown_name(row)
+        families[without_version(name)].append(name)
+    several = [
+        sorted(names, key=version_of, reverse=True)
+        for names in families.values()
+        if len(names) > 1 and any(map(versions_in, names))
+    ]
+    checked = count(documents.num_rows, "document")
+    if not several:
+        return Finding(checked)
+    n_older = sum(len(names) - 1 for names in several)
+    offenders = [{"newest": new, "older": "; ".join(old)} for new, *old in several[:SHOWN]]
+    problem = (
+        f"{n_older:,} of {checked} have a newer version (first: {offenders[0]['newest']}), which "
+        "answers quote instead; remove those that are not needed"
+    )
+    return Finding(checked, problem, n_older, offenders)
+
+
+ONE_VERSION_EACH = Check(
+    "one_version_each",
+    "No document is an older version or draft of another one.",
+    lambda inputs: one_version_each(inputs.rows("documents", NAMED)),
     warns=True,
 )

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.intake import intake, none_rejected
+from gsum_assets.corpus.intake import intake, none_rejected, one_version_each
 from gsum_assets.pipeline.tables import TABLES
 from tests.conftest import CORPUS, House
 
@@ -58,6 +58,16 @@ def test_check_ignores_files_of_other_types() -> None:
     finding = none_rejected(rows(("x.jpg", 0, "no", True), ("a.pdf", 0, "torn", False)), "tales")
     assert finding.n_wrong == 1
     assert finding.problem.startswith("1 rejected document; not read: 1 .jpg (first: a.pdf: torn)")
+
+
+def test_families_of_versions_are_named() -> None:
+    titles = ["Plan, v1", "Plan, v2", "Plan, draft", "Minutes of May", "Minutes of June", "Report"]
+    documents = pa.table({"document_id": titles, "title": titles})
+    finding = one_version_each(documents)
+    assert (finding.checked, finding.n_wrong) == ("6 documents", 2)
+    assert finding.offenders == [{"newest": "Plan, v2", "older": "Plan, v1; Plan, draft"}]
+    assert "first: Plan, v2" in finding.problem
+    assert one_version_each(documents.slice(3)).problem == ""
 
 
 # The observed version of a corpus folder changes exactly with the files it covers.

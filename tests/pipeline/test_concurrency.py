@@ -55,6 +55,7 @@ def test_two_runs_at_once_are_both_right_and_pay_nothing_twice(
 
 
 CHECKS = {
+    ("documents", "one_version_each"),
     ("generated_questions", "requests_answered"),
     ("judgements", "no_position_bias"),
     ("judgements", "requests_answered"),
