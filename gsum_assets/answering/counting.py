@@ -145,7 +145,7 @@ def counted(
             return sql, connection.sql(sql).to_arrow_table().to_pylist()
 
         ((n_documents,),) = map(dict.values, query("SELECT count(*) FROM {documents}")[1])
-        if of_names and not re.fullmatch(_filled("{many}"), asked.terms[0], re.IGNORECASE):
+        if of_names and not re.fullmatch(_filled("{common}|{one}"), asked.terms[0], re.IGNORECASE):
             if n_documents < _FEWEST_NAMED:
                 return None
         elif not n_documents:

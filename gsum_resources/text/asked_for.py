@@ -23,6 +23,7 @@ _COUNTED = (
 
 NOW = re.compile(
     r"\b(?:latest|newest|most recent|recent(?:ly)?|current(?:ly)?|now(?:adays)?|today|at present"
+    r"|these days|inzwischen|zurzeit"
     r"|the last(?! (?:day|week|month|year|time|\d))|neueste[nrs]?|aktuelle?[nrs]?|jetzt|derzeit"
     r"|zuletzt|letzte[nrs]?|derni[eè]re?|actuel\w*)\b",
     re.IGNORECASE,
@@ -50,7 +51,13 @@ _FORMS = (
         is_needed=True,
     ),
     _Form(
-        r"\bhow old\b|\bwie alt\b",
+        r"\b(?:e-?mail address|(?:tele)?phone(?: number)?|telefonnummer|mailadresse)\b",
+        r"\w@\w|(?<![\d.-])\+?\d[\d /()-]{4,}\d\b(?!-)",
+        0.6,
+        is_needed=True,
+    ),
+    _Form(
+        r"\bhow old\b|\bwie alt\b|\bborn\b|\bgeboren\b",
         r"\b(?:years?|months?|old|aged?|born|built|founded|since|jahre?|alt|geboren|gebaut|gegründet"
         r"|seit|1[5-9]\d\d)\b",
         0.6,
@@ -95,8 +102,13 @@ _FORMS = (
         0.75,
     ),
     _Form(
-        r"\b(?:not|never|no|against|refus\w+|reject\w+|absent|oppos\w+|nicht|keine?r?|gegen|pas)\b"
-        r"|n['’]t\b",
+        r"\b(?:against|refus\w+|reject\w+|oppos\w+|(?:da)?gegen|contre)\b",
+        r"\b(?:against|refus\w+|reject\w+|oppos\w+|(?:da)?gegen|abgelehnt|contre)\b",
+        0.6,
+        refers=True,
+    ),
+    _Form(
+        r"\b(?:not|never|no|absent|nicht|keine?r?|pas)\b|n['’]t\b",
         r"\b(?:not|no|none|never|nobody|against|refus\w+|reject\w+|abs(?:tain|ent)\w*|oppos\w+"
         r"|lacks?|missing|apologies|except|unless|put off|postponed|nicht|nein|kein\w*|(?:da)?gegen"
         r"|enthielt\w*|abgelehnt|entschuldigt|pas|contre|aucun\w*)\b|n['’]t\b",

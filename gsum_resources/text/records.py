@@ -19,7 +19,9 @@ _ENDED = re.compile(rf"[{ENDS}][{CLOSES}]*$")
 _LAST = re.compile(r"[:\"”" + ENDS + "]$")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 _ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)])[ \t]+(?=\S)")
-_PAIR = re.compile(r"(?=[^\W_])(?![a-zß-ÿ])(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+:[ \t]+\S")
+_PAIR = re.compile(
+    r"(?=[^\W_])(?![a-zß-ÿ])(?:[^\s:|]+[ \t]+){0,4}[^\s:|]+(?::[ \t]+|\?[ \t]{3,})\S"
+)
 _LISTS = re.compile(rf":.*[,;\d].*[^{ENDS}]$")  # a pair alone is else a title: "Part 2: the ferry"
 _RULE = re.compile(r"\|?[\s|:=+-]+$")  # below the header of a table
 _CELL_END = re.compile(r"(?<!\\)\|")

@@ -60,6 +60,7 @@ def test_dates_and_versions_of_documents() -> None:
         ("What does Ada want?", "I want a bench.", "The sea is calm."),
         ("What salary does Ada get?", "She gets 40 a day.", "Ada is to call by 17 May."),
         ("How old is Ada?", "Ada was born on 3 May.", "Checked by Ada on 2 May 2024."),
+        ("What is the phone number of Ada?", "Ada: 040 331 27 90", "Ada was seen on 2024-05-02."),
         ("Wer war gegen den Kauf?", "Dagegen stimmte Ada.", "Der Kauf lohnt sich."),
         ("What does FTE stand for?", "A full-time equivalent (FTE) is 38 hours.", "FTE: 4."),
     ],
