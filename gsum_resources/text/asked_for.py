@@ -52,7 +52,7 @@ _FORMS = (
     ),
     _Form(
         r"\b(?:e-?mail address|(?:tele)?phone(?: number)?|telefonnummer|mailadresse)\b",
-        r"\w@\w|(?<![\d.-])\+?\d[\d /()-]{4,}\d\b(?!-)",
+        r"\w@\w|(?<![\d.-])(?!\d{4}-\d\d-)\+?\d[\d /()-]{4,}\d\b(?!-)",
         0.6,
         is_needed=True,
     ),
