@@ -55,7 +55,7 @@ def serve(
     idle_timeout: float,
     mcp: bool,
 ) -> None:
-    """Answer questions over HTTP: a page, an API, and OpenAI's protocol for chat clients.
+    """Answer questions over HTTP: a page, an API, and OpenAI's protocol and Ollama's.
 
     Indexes stay in memory, and are replaced when a run has written newer ones. A token in
     GSUM_SERVE_TOKEN may ask all corpora. Ctrl-C ends.

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsum_assets.serve import ask_api, documents_api, graphs_api, openai_api
+from gsum_assets.serve import ask_api, documents_api, graphs_api, ollama_api, openai_api
 from gsum_assets.serve.access import Access, Guard
 from gsum_assets.serve.http import Endpoint, Nothing, RequestError, in_thread, on_error
 from gsum_assets.serve.limits import Limited, Limits
@@ -91,6 +91,7 @@ ENDPOINTS = [
     *documents_api.ENDPOINTS,
     *graphs_api.ENDPOINTS,
     *openai_api.ENDPOINTS,
+    *ollama_api.ENDPOINTS,
 ]
 
 

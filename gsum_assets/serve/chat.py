@@ -43,6 +43,7 @@ class Message(BaseModel):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[dict[str, Any]] | None = None
+    images: list[Any] | None = None  # of Ollama's protocol
 
     @property
     def text(self) -> str:
@@ -65,10 +66,10 @@ class Written(NamedTuple):
     finish: str = "stop"
 
     def usage(self, *names: str) -> dict[str, int]:
-        """Return the tokens that the model read, those that it wrote, and both, by three names."""
+        """Return the tokens that the model read, those that it wrote, and both, by their names."""
         usage = self.answer.usage
         tokens = [int(usage.get(name) or 0) for name in ("tokens_in", "tokens_out")]
-        return dict(zip(names, (*tokens, sum(tokens)), strict=True))
+        return dict(zip(names, (*tokens, sum(tokens)), strict=False))
 
 
 Pieces = AsyncIterator[Any]
@@ -115,14 +116,14 @@ class ChatBody(BaseModel):
         workspace, corpus, method = workspace_of(request, self.model)
         if self.form and workspace.models.identity("answers").startswith(EXTRACTIVE):
             raise ValueError(
-                "response_format, text.format: 'json_schema' needs a language model, and answers "
-                "are sentences of the documents; set one in [llm] of gsum.toml, or request 'text'"
+                "response_format, text.format, format: JSON needs a language model, and answers "
+                "are sentences of the documents; set one in [llm] of gsum.toml, or request text"
             )
         (turns, last), reply = self.conversation(), None
         if [m.role for m in self.messages if m.role not in _SYSTEM] == ["user"]:
             system = "\n".join(m.text for m in self.messages if m.role in _SYSTEM)
             reply = task_reply(system, last.text, corpus)
-        if last.content and not last.text:
+        if (last.content or last.images) and not last.text:
             reply = _PICTURE
         question = question_in(last.text)
         note = _UNREAD if reply is None and question != last.text.strip() else ""
@@ -191,7 +192,8 @@ class ChatBody(BaseModel):
     @property
     def warning(self) -> dict[str, str]:
         """The header that names what the client sends and the answer does not follow."""
-        given = sorted(k for k, v in (self.model_extra or {}).items() if v not in _UNSET)
+        extra = self.model_extra or {}
+        given = sorted(k for k, v in extra.items() if v is True or v not in _UNSET)
         names = ", ".join(filter(_NAME.fullmatch, given))
         return {"Warning": f'299 gsum "not used: {names[:1_000]}"'} if names else {}
 

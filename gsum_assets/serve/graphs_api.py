@@ -15,15 +15,7 @@ from gsum_assets.serve.graph_index import (
     stored_graphs,
     written_from,
 )
-from gsum_assets.serve.graphs import (
-    Graph,
-    drawn,
-    holding,
-    named_in,
-    neighbours,
-    search,
-    way,
-)
+from gsum_assets.serve.graphs import Graph, drawn, holding, named_in, neighbours, search, way
 from gsum_assets.serve.http import CorpusQuery, Endpoint, RequestError
 from gsum_assets.serve.service import service_of
 

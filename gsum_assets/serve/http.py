@@ -19,6 +19,7 @@ from gsum_resources.endpoint.connection import OnWords
 from gsum_resources.protocols.models import ModelUnavailableError
 
 _LOG = logging.getLogger(__name__)
+_OF_OLLAMA = ("/api/chat", "/api/tags", "/api/version")
 
 
 class RequestError(Exception):
@@ -57,10 +58,11 @@ def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     return status, {"message": message, "code": code, "type": kind, "param": None}
 
 
-def on_error(_: Any, error: Exception) -> JSONResponse:
-    """Return the reply of an error."""
+def on_error(scope: Mapping[str, Any], error: Exception) -> JSONResponse:
+    """Return the reply of an error, in Ollama's protocol with the message alone."""
     status, fields = error_of(error)
-    return JSONResponse({"error": fields}, status, getattr(error, "headers", None))
+    shown = fields["message"] if scope["path"] in _OF_OLLAMA else fields
+    return JSONResponse({"error": shown}, status, getattr(error, "headers", None))
 
 
 class Nothing(BaseModel):
@@ -198,7 +200,9 @@ def event(data: Any, name: str = "") -> bytes:
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
-def event_stream(events: Events, headers: Mapping[str, str] | None = None) -> StreamingResponse:
-    """Return the reply of server-sent events, which proxies pass on as they arrive."""
+def event_stream(
+    events: Events, headers: Mapping[str, str] | None = None, media_type: str = "text/event-stream"
+) -> StreamingResponse:
+    """Return the reply of server-sent events, or lines, which proxies pass on as they arrive."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type=media_type, headers=headers)

@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from gsum_assets.answering.answer import Answer
 from gsum_assets.answering.ask import inputs_of
-from gsum_assets.answering.methods import methods_ready
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.serve.chat import ChatBody, Message, Pieces, Schema, Texts, Written, workspace_of
 from gsum_assets.serve.http import Endpoint, Events, Nothing, error_of, event, event_stream
@@ -55,11 +54,8 @@ class EmbeddingBody(BaseModel):
 
 def _models(request: Request, _: Nothing) -> dict[str, Any]:
     """The models of OpenAI's protocol: `corpus` and `corpus/method`."""
-    service, names = service_of(request), []
-    for corpus in service.corpora(request):
-        if methods := methods_ready(service.snapshot(corpus), corpus):
-            names += [corpus, *(f"{corpus}/{method}" for method in methods)]
-    return {"object": "list", "data": list(map(_as_model, names))}
+    models = map(_as_model, service_of(request).model_names(request))
+    return {"object": "list", "data": list(models)}
 
 
 def _model(request: Request) -> JSONResponse:

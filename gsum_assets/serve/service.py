@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.requests import Request
 
 from gsum_assets.answering.known_sentences import lend_vectors
-from gsum_assets.answering.methods import chosen_method
+from gsum_assets.answering.methods import chosen_method, methods_ready
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.pipeline.tables import TABLES
@@ -90,6 +90,14 @@ class Service:
         """Return the names of the corpora that a request may ask, in order."""
         allowed = corpora_of(request)
         return [c for c in folders_in(self.home.corpora) if allowed is None or c in allowed]
+
+    def model_names(self, request: Request) -> list[str]:
+        """Return the models of chats that a request may ask: `corpus` and `corpus/method`."""
+        names: list[str] = []
+        for corpus in self.corpora(request):
+            if methods := methods_ready(self.snapshot(corpus), corpus):
+                names += [corpus, *(f"{corpus}/{method}" for method in methods)]
+        return names
 
     def require(self, request: Request, corpus: str) -> None:
         """Raise `RequestError` unless a request may ask a corpus: status 403 or 404.

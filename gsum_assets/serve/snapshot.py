@@ -21,13 +21,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
-from gsum_assets.serve.pinned import (
-    Files,
-    PinnedStore,
-    PinnedWorkspace,
-    pinned_files,
-    stamps_of,
-)
+from gsum_assets.serve.pinned import Files, PinnedStore, PinnedWorkspace, pinned_files, stamps_of
 from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lineage import Lineage

@@ -25,6 +25,9 @@ GUARDED = (
     ("GET", f"/api/graph?corpus={SECRETS}"),
     ("GET", "/api/openapi.json"),
     ("GET", "/api/none"),
+    ("GET", "/api/tags"),
+    ("GET", "/api/version"),
+    ("POST", "/api/chat"),
     ("GET", "/v1/models"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/responses"),
@@ -83,6 +86,11 @@ def test_nothing_is_answered_without_a_known_token(
             "/v1/chat/completions",
             {"model": f"{SECRETS}/bm25", "messages": [{"role": "user", "content": "?"}]},
         ),
+        (
+            "POST",
+            "/api/chat",
+            {"model": f"{SECRETS}/bm25", "messages": [{"role": "user", "content": "?"}]},
+        ),
         ("POST", "/v1/responses", {"model": SECRETS, "input": "?"}),
         ("POST", "/v1/embeddings", {"model": SECRETS, "input": "?"}),
     ],
@@ -107,8 +115,9 @@ def test_a_token_does_not_open_other_corpora(
 def test_a_token_sees_its_corpora_alone(guarded: TestClient) -> None:
     listed = guarded.get("/api/corpora", headers=bearer(ONE)).json()["corpora"]
     assert [state["corpus"] for state in listed] == [CORPUS]
-    assert SECRETS not in guarded.get("/v1/models", headers=bearer(ONE)).text
-    assert SECRETS in guarded.get("/v1/models", headers=bearer(ALL)).text
+    for path in ("/v1/models", "/api/tags"):
+        assert SECRETS not in guarded.get(path, headers=bearer(ONE)).text
+        assert SECRETS in guarded.get(path, headers=bearer(ALL)).text
 
 
 def test_the_page_and_health_need_no_token_and_hold_nothing(guarded: TestClient) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+import httpx
 import openai  # noqa: TID253
 import pytest
 from pydantic import BaseModel
@@ -84,6 +85,9 @@ def test_a_model_writes_what_a_schema_requests(filling: tuple[Any, Filling]) -> 
         model=MODEL, input=str(QUESTION["content"]), text_format=Meeting
     )
     assert response.output_parsed == Meeting(**GIVEN)
+    body = {**asked, "format": Meeting.model_json_schema(), "stream": False}
+    reply = httpx.post(str(client.base_url.join("/api/chat")), json=body)
+    assert Meeting.model_validate_json(reply.json()["message"]["content"]) == Meeting(**GIVEN)
     assert (
         "warning"
         not in client.responses.with_raw_response.parse(
@@ -142,14 +146,16 @@ def test_without_a_language_model_json_is_refused(indexed: House) -> None:
             "input": "What met the boat?",
             "text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}},
         },
+        "/api/chat": {"messages": [QUESTION], "format": SCHEMA},
     }
     with client_of(new_app(Service.over(indexed.home, models))) as client:
         for path, body in bodies.items():
             for stream in (False, True):
                 reply = client.post(path, json={"model": MODEL, "stream": stream, **body})
                 assert reply.status_code == 400
-                message = reply.json()["error"]["message"]
-                assert message.startswith("response_format, text.format: 'json_schema' needs")
+                error = reply.json()["error"]
+                message = error if path == "/api/chat" else error["message"]
+                assert message.startswith("response_format, text.format, format: JSON needs")
                 assert "set one in [llm]" in message
         text = {"response_format": {"type": "text"}, "model": MODEL, "messages": [QUESTION]}
         assert client.post("/v1/chat/completions", json=text).status_code == 200

@@ -169,7 +169,7 @@ def test_large_pictures_are_no_hindrance(official: openai.OpenAI, indexed: House
 
 
 def test_a_header_names_what_is_not_used(official: openai.OpenAI) -> None:
-    given = {"n": 2, "presence_penalty": 0.5, "temperature": 0.5, "seed": 3}
+    given = {"n": 2, "presence_penalty": 0.5, "temperature": 0.5, "seed": 3, "logprobs": True}
     for stream in (False, True):
         raw = official.chat.completions.with_raw_response.create(
             model=MODEL, messages=[QUESTION], stream=stream, extra_body={"x\r\ny": 2}, **given
