@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ class Slow(FirstWords):
         super().__init__(name=f"slow-{fails}")
         self._fails = fails
 
-    def complete(self, requests: list[Request], on_reply: OnReply | None = None) -> list[Reply]:
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         pass_words_on("One\u2028two\u0085three\n")
         time.sleep(0.2)
         if self._fails:
