@@ -73,7 +73,7 @@ def test_a_layer_equals_that_of_dgl(name: str, n_inputs: int, n_outputs: int) ->
     (drawn, *own), (expected, *other) = results
     assert list(drawn) == list(expected)  # the order, too: an optimizer's state goes by it
     torch.testing.assert_close(drawn, expected, rtol=0, atol=0)
-    torch.testing.assert_close(own, other, rtol=1e-5, atol=5e-4)
+    torch.testing.assert_close(own, other, rtol=1e-5, atol=1e-5)
 
 
 class ByDGL(nn.Module):
