@@ -56,7 +56,7 @@ class SummarySettings:
     unrelated: float = 0.2
     of_a_fact: float = 0.8
     of_a_brief_answer: float = 0.7
-    of_an_unlikely: float = 0.5
+    of_an_unlikely: float = 0.6
     selection: SelectionSettings = field(default_factory=SelectionSettings)
 
 
