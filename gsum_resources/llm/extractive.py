@@ -32,7 +32,7 @@ from gsum_resources.text.summarize import SummarySettings
 from gsum_resources.text.vocabulary import count_tokens
 
 NAME = "extractive"
-VERSION = "24"
+VERSION = "25"
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from gsum_resources.text.dates import MONTHS
 
 _MONTHS = "|".join(name for name in MONTHS if len(name) > 3)
+_IN = "".join(
+    rf"(?<!\b{word} )" for word in ("in", "of", "since", *_MONTHS.split("|"), "may", "mai")
+)
 _TIME = (
     r"\b\d{1,2}(?:[.:]\d\d\b|(?:st|nd|rd|th)\b|\. [A-Z]| ?[ap]\.?m\b| ?o'clock| ?Uhr| ?h\b)"
     r"|\b(?:(?:1[5-9]|20)\d\d|daily|weekly|monthly|yearly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
@@ -46,20 +49,21 @@ _FORMS = (
         r"|\b(?:costs?|price|fee|salary|rent)\b|\bkost(?:et|en|ete)\b|\bcoût\w*",
         r"[£$€¥]|\b(?:pounds?|dollars?|euros?|cents?|pence|francs?|yen|crowns?|pfund|livres?|free"
         r"|kostenlos|gratis|gratuit\w*|nothing)\b"
-        rf"|(?<![\d-])(?!(?:1[5-9]|20)\d\d\b)\d{{2,}}(?![\d-]|(?:th|\.)? (?:{_MONTHS}|may|mai))",
+        rf"|(?<![\d-])(?:(?!(?:1[5-9]|20)\d\d\b)|{_IN})\d{{2,}}"
+        rf"(?![\d-]|(?:th|\.)? (?:{_MONTHS}|may|mai))",
         0.6,
         is_needed=True,
     ),
     _Form(
-        r"\b(?:e-?mail address|(?:tele)?phone(?: number)?|telefonnummer|mailadresse)\b",
+        r"\b(?:e-?mail address|phone number|telephone number|telefonnummer|mailadresse)\b",
         r"\w@\w|(?<![\d.-])(?!\d{4}-\d\d-)\+?\d[\d /()-]{4,}\d\b(?!-)",
         0.6,
         is_needed=True,
     ),
     _Form(
         r"\bhow old\b|\bwie alt\b|\bborn\b|\bgeboren\b",
-        r"\b(?:years?|months?|old|aged?|born|built|founded|since|jahre?|alt|geboren|gebaut|gegründet"
-        r"|seit|1[5-9]\d\d)\b",
+        r"\b(?:years?|months?|old|aged?|born|birth\w*|built|opened|founded|dates? from|since|jahre?"
+        r"|alt|geboren|geburt\w*|gebaut|erbaut|eröffnet|gegründet|seit|1[5-9]\d\d)\b",
         0.6,
         is_needed=True,
     ),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gsum_resources.text.asked_for import VAGUE, Asked, asked_for
-from gsum_resources.text.periods import Period, date_of, dates_in, period_of, without_version
+from gsum_resources.text.periods import Period, date_of, dates_in, period_of
 from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.reading import CONTENTLESS, says_nothing
 from gsum_resources.text.records import cells
@@ -72,7 +72,7 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
             if sentence.kind == "form":
                 around[i] |= forms[_form_of(sentence)]
     held = [said | title for said, title in zip(stems, titles, strict=True)]
-    shared = _shares(without_version(question), own, around, held)
+    shared = _shares(question, own, around, held)
     by_words = _SHARED_WORDS if _is_known(question, sentences) else 1 - _SHARED_WORDS
     alone = (1 - by_words) * relevant + by_words * shared
     bears = alone.copy()
@@ -97,8 +97,9 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
         for i, (s, share) in enumerate(zip(sentences, shared, strict=True))
         if s.kind == "row"
     }
+    most = max(of_rows.values(), default=0)
     for i, share in of_rows.items():
-        bears[i] *= _OTHER_ROW if share < max(of_rows.values()) - _NEARLY else 1
+        bears[i] *= _OTHER_ROW if share < most - _NEARLY else 1
     for asked in asked_for(question):
         about = _about(asked, sentences)
         for i in about if asked.refers else ():

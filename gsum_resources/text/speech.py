@@ -35,7 +35,7 @@ _NO_NAMES = word_set(
     present absent apologies attendees participants agenda place location time venue title author
     decision decisions action actions result results
     beschluss beschlüsse abstimmung ergebnis antrag anwesend anwesende entschuldigt datum ort zeit
-    leitung protokoll zuständig betreff von an hinweis frage antwort
+    leitung protokoll zuständig betreff hinweis frage antwort
     décision présents excusés lieu objet résultat réponse
     """
 )

@@ -112,7 +112,7 @@ def choose_sentences(
 
 
 def _with_context(sentences: Sequence[Sentence], wanted: np.ndarray, max_words: int) -> list[int]:
-    """Return the best sentence of each paragraph, record or turn, with those around it in it.
+    """Return the best sentence of each paragraph or other record, with those around it in it.
 
     In the order of the text; those with the best come first up to `max_words`.
     """
@@ -215,14 +215,14 @@ def _current(reading: Reading, bears: np.ndarray, enough: np.ndarray, is_fact: b
 def _newest_versions(reading: Reading) -> np.ndarray:
     """Return which sentences are not from an older version or draft of another document read.
 
-    Of the version where the question names one, and all where it names several.
+    Where the question names one, not from another version than that; all where it names several.
     """
     sources = {sentence.source for sentence in reading.sentences}
     named = versions_in(reading.question)
     if named:
-        of_named = [version_of(s.source)[1] in named for s in reading.sentences]
-        is_one = len(named) == 1 and any(of_named)
-        return np.array(of_named if is_one else [True] * len(of_named), bool)
+        of_each = [versions_in(sentence.source)[:1] for sentence in reading.sentences]
+        is_one = len(named) == 1 and named in of_each
+        return np.array([not is_one or of in ([], named) for of in of_each], bool)
     newest: dict[str, tuple[str, int]] = {}
     for source in sources:
         name = without_version(source)

@@ -135,6 +135,8 @@ def test_questions_about_the_collection(kind: str, terms: list[str], question: s
         "Which meeting decided on the ferry?",
         "Which book is the oldest in the library?",
         "What is the oldest tree in the park?",
+        "Which member is the oldest?",
+        "What is the latest plan?",
         "What is the latest report on the bridge?",
         "What is in the box?",
         "What are these documents about?",

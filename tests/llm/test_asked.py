@@ -59,6 +59,9 @@ def test_dates_and_versions_of_documents() -> None:
         ("Who attended the meeting?", "Present: Ada Moor.", "The clock was repaired."),
         ("What does Ada want?", "I want a bench.", "The sea is calm."),
         ("What salary does Ada get?", "She gets 40 a day.", "Ada is to call by 17 May."),
+        ("What does the pump cost?", "| Pump | 1800 |", "The pump is of 2024, mended in May 2025."),
+        ("When was Ada born?", "Date of birth: 4 May 2003", "Checked by Ada on 2 May 2024."),
+        ("How old is the hall?", "The hall was opened in 2004.", "Painted in 2004."),
         ("How old is Ada?", "Ada was born on 3 May.", "Checked by Ada on 2 May 2024."),
         ("What is the phone number of Ada?", "Ada: 040 331 27 90", "Ada was seen on 2024-05-02."),
         ("Wer war gegen den Kauf?", "Dagegen stimmte Ada.", "Der Kauf lohnt sich."),
@@ -78,6 +81,7 @@ def test_what_a_question_asks_for(question: str, states: str, does_not: str) -> 
         "Which member objected to the fee?",
         "Will the school be closed?",
         "Who will speak?",
+        "Who repaired the phone?",
     ],
 )
 def test_questions_that_ask_for_no_sum_and_no_wish(question: str) -> None:
@@ -154,6 +158,8 @@ def test_of_numbered_versions_the_newest_counts_or_the_one_that_is_named() -> No
     ]
     assert chosen("What does the bay cost?", *versions) == [versions[2].text]
     assert chosen("What does the bay cost by version 2?", *versions) == [versions[1].text]
+    minutes = dated("Of version 2 of the bay it was said that it costs too much.", "Minutes", 4)
+    assert minutes.text in chosen("What was said of version 2 of the bay?", *versions, minutes)
 
 
 def test_a_row_is_chosen_by_a_letter_or_an_ordinal() -> None:

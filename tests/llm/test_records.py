@@ -112,6 +112,10 @@ def test_forms_have_no_speakers() -> None:
     assert speaker_labels([votes]) == frozenset()
     resolved = "Beschluss: Das Dach wird neu.\n\nBeschluss: Die Kasse stimmt."
     assert speaker_labels([resolved]) == frozenset()
+    assert speaker_labels(["An Li: Yes.\nVon Hagen: No.\nAn Li: So be it."]) == {
+        "An Li",
+        "Von Hagen",
+    }
     assert speaker_labels([f"Q\\u: {said}\n\nso\n\nit is" for said in "ab"]) == {"Q\\u"}
     chat = "Ulla: are you there\nTom: yes I am\nUlla: good then\nTom: see you at noon"
     assert speaker_labels([chat]) == {"Ulla", "Tom"}
