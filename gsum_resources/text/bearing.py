@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(  # of a row: "group C", "the third quarter"
     r"(?<=\w )(?:[A-Z]|\d|first|second|third|fourth|last|erste|zweite|dritte|letzte)\b"
 )
 _OF_A_NAME = 2.0
-_NAME = re.compile(r"(?<=\w )[A-Z0-9][\w'’-]*")
+_NAME = re.compile(r"(?<=\S )[A-Z0-9][\w'’-]*")  # also behind "Mr."
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
 _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
